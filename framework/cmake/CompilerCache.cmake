@@ -1,0 +1,7 @@
+# ccache, when it is installed. A precompiled header makes every call uncacheable unless these sloppiness flags are set.
+find_program(TALLY_CCACHE ccache)
+if(TALLY_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${TALLY_CCACHE}")
+  add_compile_options(-fpch-preprocess)
+endif()

@@ -1,0 +1,11 @@
+# CUDA sources are compiled where nvcc exists; everything else builds without it.
+include(CheckLanguage)
+if(NOT CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES 80 90)
+endif()
+check_language(CUDA)
+if(CMAKE_CUDA_COMPILER)
+  message(STATUS "nvcc: ${CMAKE_CUDA_COMPILER}, .cu files are compiled")
+else()
+  message(STATUS "nvcc: not found, .cu files are left out")
+endif()

@@ -1,0 +1,28 @@
+# A room is a folder of framework/src: its sources make one static library, and what it links is what it may include.
+include_guard(GLOBAL)
+
+add_library(tally_flags INTERFACE)
+target_compile_options(tally_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion -Winvalid-pch)
+if(TALLY_WARNINGS_AS_ERRORS)
+  target_compile_options(tally_flags INTERFACE -Werror)
+endif()
+if(TALLY_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize=vptr)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
+# tally_room(NAME [TORCH] [ROOMS room...] [LIBRARIES library...])
+# TORCH: compiled with the precompiled header of LibTorch and c10d.
+function(tally_room name)
+  cmake_parse_arguments(ROOM "TORCH" "" "ROOMS;LIBRARIES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/${name}/*.cc")
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
+  add_library(tally_${name} STATIC ${sources})
+  target_include_directories(tally_${name} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/src")
+  list(TRANSFORM ROOM_ROOMS PREPEND tally_)
+  target_link_libraries(tally_${name} PUBLIC ${ROOM_ROOMS} ${ROOM_LIBRARIES} PRIVATE tally_flags)
+  if(ROOM_TORCH)
+    target_link_libraries(tally_${name} PUBLIC tally::host_api)
+    target_precompile_headers(tally_${name} REUSE_FROM tally_precompiled)
+  endif()
+endfunction()

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <tally/config.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tally::recipe {
+
+struct Document;
+
+/// One table of the resolved recipe. Reading marks a key as known; a fallback that was used becomes
+/// part of the resolved recipe with the origin "default". A section that nobody wrote is empty.
+/// Copies refer to the same table.
+class Section final : public Config {
+ public:
+  Section(std::shared_ptr<Document> document, std::string path);
+
+  bool has(std::string_view key) const override;
+  int64_t integer(std::string_view key,
+                  std::optional<int64_t> fallback = std::nullopt) const override;
+  double number(std::string_view key, std::optional<double> fallback = std::nullopt) const override;
+  bool boolean(std::string_view key, std::optional<bool> fallback = std::nullopt) const override;
+  std::string text(std::string_view key,
+                   std::optional<std::string> fallback = std::nullopt) const override;
+  std::vector<int64_t> integers(std::string_view key, std::optional<std::vector<int64_t>> fallback =
+                                                          std::nullopt) const override;
+  [[noreturn]] void reject(std::string_view key, std::string_view why) const override;
+
+  /// `text`, as one of `choices`; rejected otherwise with the choices named.
+  std::string choice(std::string_view key, std::string_view fallback,
+                     const std::vector<std::string>& choices) const;
+
+  /// Dotted path from the root: "sampler.inner", "state[1]", "" for the root.
+  const std::string& path() const { return path_; }
+  /// Where the section was written, "recipes/correct.toml:7", or where it would be.
+  std::string origin() const;
+  /// Folder of the file that wrote `key`; relative paths in the value start there. The current
+  /// folder for a --set.
+  std::string folder_of(std::string_view key) const;
+  Section child(std::string_view key) const;
+
+ private:
+  std::shared_ptr<Document> document_;
+  std::string path_;
+};
+
+}  // namespace tally::recipe
