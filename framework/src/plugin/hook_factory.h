@@ -17,6 +17,8 @@
 
 namespace tally::plugin {
 
+class HookLoader;
+
 /// A plugin that this process uses.
 struct LoadedPlugin {
   std::string name;
@@ -38,8 +40,11 @@ class HookFactory {
   HookFactory(std::vector<std::filesystem::path> folders, int64_t seed);
   ~HookFactory();
 
-  /// T is one of the five interfaces. Throws ConfigError for a section without plugin, PluginError
-  /// for everything that is wrong with the file.
+  /// T is one of the five interfaces. Throws ConfigError for what is wrong with the recipe: a
+  /// section without plugin, a hook or a kind of hook that the plugin does not offer, an option
+  /// that the hook rejects. Throws PluginError for what is wrong with the file: absent, damaged,
+  /// of another stamp, or its factory fails. The context that the hook was given lives as long as
+  /// the result.
   template <class T>
   Hooked<T> create(const recipe::Section& section);
 
@@ -47,8 +52,7 @@ class HookFactory {
   std::vector<LoadedPlugin> plugins() const;
 
  private:
-  class Loader;
-  std::unique_ptr<Loader> loader_;
+  std::shared_ptr<HookLoader> loader_;
 };
 
 /// `--plugin-path` folders, then TALLY_PLUGIN_PATH (colon-separated), then ../lib/tally/plugins

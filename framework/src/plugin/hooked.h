@@ -32,14 +32,17 @@ const std::string& place();
 template <class T>
 class Hooked {
  public:
-  Hooked(std::unique_ptr<T> hook, HookIdentity identity)
-      : hook_(std::move(hook)), identity_(std::move(identity)) {}
+  /// `context`: what the hook refers to; released after the hook.
+  Hooked(std::unique_ptr<T> hook, HookIdentity identity,
+         std::shared_ptr<const void> context = nullptr)
+      : held_(std::make_unique<Held>(Held{std::move(context), std::move(hook)})),
+        identity_(std::move(identity)) {}
 
   /// `call(function)` runs function(T&) and returns its result.
   template <class F>
   decltype(auto) call(F&& function) const {
     try {
-      return std::forward<F>(function)(*hook_);
+      return std::forward<F>(function)(*held_->hook);
     } catch (...) {
       rethrow_from_hook(identity_, place());
     }
@@ -48,7 +51,12 @@ class Hooked {
   const HookIdentity& identity() const { return identity_; }
 
  private:
-  std::unique_ptr<T> hook_;
+  /// One allocation, so that moving a Hooked cannot release a context before its hook.
+  struct Held {
+    std::shared_ptr<const void> context;
+    std::unique_ptr<T> hook;
+  };
+  std::unique_ptr<Held> held_;
   HookIdentity identity_;
 };
 
