@@ -37,7 +37,8 @@ class AtomicFolder {
   void adopt(const FileEntry& entry);
 
   /// Deletes from the staging folder what was neither added nor adopted, syncs it, puts it in
-  /// place, syncs the parent, and deletes what was there before.
+  /// place, syncs the parent, and deletes what was there before. An error of the last step says
+  /// that the new folder is in place.
   void publish();
 
  private:

@@ -44,8 +44,11 @@ class FileReader {
 std::string read_text(const std::filesystem::path& path, Links links, int64_t limit,
                       FileSystem& system = FileSystem::real());
 
-/// Throws DataError naming the file and both values unless folder/entry.name is a plain file with
-/// that size and digest.
+/// Throws DataError naming the file and both values unless `file` has that size and, read to its
+/// end, that digest.
+void check_digest(FileReader& file, const FileEntry& entry);
+
+/// The same for folder/entry.name; a link is refused.
 void verify_file(const std::filesystem::path& folder, const FileEntry& entry,
                  FileSystem& system = FileSystem::real());
 

@@ -22,6 +22,7 @@ void require_keys(const nlohmann::json& object, const std::vector<std::string>& 
                   const std::string& file);
 int64_t integer_at(const nlohmann::json& object, const std::string& key, const std::string& file);
 std::string text_at(const nlohmann::json& object, const std::string& key, const std::string& file);
+Digest digest_at(const nlohmann::json& object, const std::string& key, const std::string& file);
 
 /// [{"name": ..., "sha256": ..., "size": ...}]
 nlohmann::json entries_to_json(const std::vector<FileEntry>& entries);

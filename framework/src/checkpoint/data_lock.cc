@@ -1,0 +1,98 @@
+#include "checkpoint/data_lock.h"
+
+#include "checkpoint/file_reader.h"
+#include "checkpoint/json.h"
+
+#include <tally/error.h>
+
+#include <algorithm>
+
+namespace tally::checkpoint {
+namespace {
+
+constexpr char kFormat[] = "tally-data-lock/1";
+
+void sort_by_name(std::vector<FileEntry>& files) {
+  std::sort(files.begin(), files.end(),
+            [](const FileEntry& one, const FileEntry& other) { return one.name < other.name; });
+}
+
+FileEntry entry_of(const std::filesystem::path& folder, const std::string& name) {
+  // The data folder is the user's own: a link to a large file elsewhere is fine.
+  FileReader file(folder / name, Links::kFollow);
+  return {name, file.size(), file.finish()};
+}
+
+const FileEntry* find(const std::vector<FileEntry>& files, const std::string& name) {
+  for (const FileEntry& entry : files) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+
+std::string describe(const FileEntry& entry) {
+  return std::to_string(entry.size) + " bytes, SHA-256 " + entry.digest.hex();
+}
+
+}  // namespace
+
+DataLock DataLock::of(const std::filesystem::path& folder, const std::vector<std::string>& names) {
+  DataLock lock;
+  for (const std::string& name : names) lock.files_.push_back(entry_of(folder, name));
+  sort_by_name(lock.files_);
+  // Refuses now what from_json() would refuse later.
+  entries_from_json(entries_to_json(lock.files_), "the data lock of " + folder.string());
+  return lock;
+}
+
+std::string DataLock::to_json() const {
+  const nlohmann::json json = {{"format", kFormat}, {"files", entries_to_json(files_)}};
+  return json.dump(2) + "\n";
+}
+
+DataLock DataLock::from_json(std::string_view text, const std::string& file) {
+  const nlohmann::json json = parse_json(text, file);
+  require_keys(json, {"files", "format"}, file);
+  const std::string format = text_at(json, "format", file);
+  if (format != kFormat)
+    throw DataError("cannot use " + file + ": its format is '" + format +
+                    "', but this tally reads '" + kFormat + "'; use the tally that wrote it");
+  DataLock lock;
+  lock.files_ = entries_from_json(json["files"], file);
+  sort_by_name(lock.files_);
+  return lock;
+}
+
+void DataLock::check(const std::filesystem::path& folder) const {
+  DataLock found;
+  for (const FileEntry& entry : files_) {
+    std::error_code error;
+    if (std::filesystem::exists(folder / entry.name, error))
+      found.files_.push_back(entry_of(folder, entry.name));
+  }
+  std::string lines;
+  for (const std::string& difference : differences(found)) lines += "\n  " + difference;
+  if (!lines.empty())
+    throw DataError("the data in " + folder.string() + " is not what was locked:" + lines +
+                    "\nrestore these files, or make the data anew: `tally clean --scope all`, "
+                    "then `tally prepare`");
+}
+
+std::vector<std::string> DataLock::differences(const DataLock& other) const {
+  std::vector<std::string> sentences;
+  for (const FileEntry& entry : files_) {
+    const FileEntry* found = find(other.files_, entry.name);
+    if (found == nullptr)
+      sentences.push_back(entry.name + " is missing: " + describe(entry) + " was locked");
+    else if (*found != entry)
+      sentences.push_back(entry.name + " changed: " + describe(entry) + " was locked, " +
+                          describe(*found) + " is there");
+  }
+  for (const FileEntry& entry : other.files_) {
+    if (find(files_, entry.name) == nullptr)
+      sentences.push_back(entry.name + " was not locked: " + describe(entry) + " is there");
+  }
+  return sentences;
+}
+
+}  // namespace tally::checkpoint
