@@ -19,30 +19,39 @@ struct Sources {
 };
 
 /// A recipe and its config, merged table by table (arrays as a whole), every value with its origin.
+/// Copies refer to the same values. One thread.
 class Recipe {
  public:
   /// Throws ConfigError with file and line for a file that is absent or no TOML, and for a --set
   /// without '='.
   static Recipe load(const Sources& sources);
 
+  /// The key `name`, by default the file's name without its extension.
   std::string name() const;
-  /// The table at a dotted path; empty when nobody wrote it. "" is the root.
+  /// The table at a dotted path; empty when nobody wrote it. "" is the root. Throws ConfigError
+  /// when something else stands there.
   Section section(std::string_view path) const;
-  /// The tables of an array of tables, such as `[[state]]`, in file order.
+  /// The tables of an array of tables, such as `[[state]]`, in file order; none when nobody wrote
+  /// it. Throws ConfigError when something else stands there.
   std::vector<Section> sections(std::string_view path) const;
 
   /// Throws ConfigError for the first key that nobody has read: file, line, and the nearest key
   /// that was asked for in its section.
   void reject_unread() const;
 
-  /// TOML that loads to the same values, defaults included, and names no other recipe file. Plugin
-  /// paths are absolute.
+  /// TOML that loads to the same values, the defaults read so far included, and names no other
+  /// recipe file. Plugin paths are absolute. Equal values give equal text, whoever wrote them.
   std::string resolved() const;
   /// SHA-256 of resolved().
   Digest digest() const;
+  /// The same without some keys, for runs that may differ in them: a dotted key ("run.ranks"), or a
+  /// section with everything in it ("run.*"). Keys of arrays of tables carry their index
+  /// ("state[0].plugin"); "state.*" leaves all of them out.
+  Digest digest_without(const std::vector<std::string>& keys) const;
   /// One line a value: key, value, origin; what `tally recipe show` prints.
   std::string with_origins() const;
-  /// [{"key": ..., "value": ..., "origin": ...}], as JSON text.
+  /// [{"key": ..., "value": ..., "origin": ...}], as JSON text; a number that JSON lacks (inf, nan)
+  /// is a string.
   std::string with_origins_json() const;
 
  private:

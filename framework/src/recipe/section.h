@@ -11,9 +11,9 @@ namespace tally::recipe {
 
 struct Document;
 
-/// One table of the resolved recipe. Reading marks a key as known; a fallback that was used becomes
-/// part of the resolved recipe with the origin "default". A section that nobody wrote is empty.
-/// Copies refer to the same table.
+/// One table of the resolved recipe. Reading marks a key as known, and so does `has`; a fallback
+/// that was used becomes part of the resolved recipe with the origin "default". A section that
+/// nobody wrote is empty. Copies refer to the same table.
 class Section final : public Config {
  public:
   Section(std::shared_ptr<Document> document, std::string path);
@@ -35,14 +35,21 @@ class Section final : public Config {
 
   /// Dotted path from the root: "sampler.inner", "state[1]", "" for the root.
   const std::string& path() const { return path_; }
-  /// Where the section was written, "recipes/correct.toml:7", or where it would be.
+  /// Where the section was written, "recipes/correct.toml:7"; for the root, and for a section that
+  /// no file wrote, the recipe file, where it would be.
   std::string origin() const;
   /// Folder of the file that wrote `key`; relative paths in the value start there. The current
-  /// folder for a --set.
+  /// folder, ".", for a --set or a fallback.
   std::string folder_of(std::string_view key) const;
+  /// The table `key` of this one; throws ConfigError when something else stands there.
   Section child(std::string_view key) const;
 
  private:
+  template <class T, class Convert>
+  T read(std::string_view key, const std::optional<T>& fallback, std::string_view wanted,
+         std::string_view placeholder, Convert convert) const;
+  [[noreturn]] void reject_missing(std::string_view key, std::string_view placeholder) const;
+
   std::shared_ptr<Document> document_;
   std::string path_;
 };

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "recipe/document.h"
+
+#include <optional>
+
+namespace tally::recipe {
+
+/// A sentence about the first key that nobody has asked for (--set before recipe before config,
+/// then by line), with the nearest key that was; nullopt when every key is known.
+std::optional<std::string> describe_unread(const Document& document);
+
+}  // namespace tally::recipe
