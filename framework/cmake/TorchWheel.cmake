@@ -50,12 +50,18 @@ foreach(library c10 torch_cpu torch c10_cuda torch_cuda)
   set_target_properties(tally_wheel_${library} PROPERTIES IMPORTED_LOCATION "${TALLY_TORCH}/lib/lib${library}.so")
 endforeach()
 
+# The wheel's libtorch.so and libtorch_cpu.so export a static copy of std::filesystem in which remove_all jumps to address 0. With
+# libstdc++ in front of them in every program, the whole process uses the system's.
+set(tally_system_library_first "SHELL:-Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state")
+
 add_library(tally_torch_plugin INTERFACE)
+target_link_options(tally_torch_plugin INTERFACE "${tally_system_library_first}")
 target_include_directories(tally_torch_plugin SYSTEM INTERFACE
   "${TALLY_TORCH}/include" "${TALLY_TORCH}/include/torch/csrc/api/include")
 target_link_libraries(tally_torch_plugin INTERFACE tally_wheel_torch tally_wheel_torch_cpu tally_wheel_c10)
 
 add_library(tally_torch INTERFACE)
+target_link_options(tally_torch INTERFACE "${tally_system_library_first}")
 target_include_directories(tally_torch SYSTEM INTERFACE
   "${TALLY_TORCH}/include" "${TALLY_TORCH}/include/torch/csrc/api/include"
   "${TALLY_CUDA_INCLUDE}" "${TALLY_NCCL_INCLUDE}" "${TALLY_GLOO_INCLUDE}")
