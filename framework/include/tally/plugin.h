@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tally/abi.h>
+#include <tally/config.h>
 #include <tally/context.h>
 #include <tally/loss_reducer.h>
 #include <tally/sampler.h>

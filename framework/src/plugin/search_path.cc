@@ -41,7 +41,11 @@ std::filesystem::path find_plugin(const recipe::Section& section,
   }
   const std::string name = section.text("plugin");
   if (name.empty()) section.reject("plugin", "is empty; name a plugin");
-  if (name.find('/') == std::string::npos && !name.ends_with(".so")) {
+  if (name.find('/') == std::string::npos) {
+    if (name.ends_with(".so")) {
+      section.reject("plugin",
+                     "is neither a name nor a path; write it without .so, or as ./" + name);
+    }
     return find_by_name(name, section.origin(), folders);
   }
   const std::filesystem::path file = std::filesystem::path(section.folder_of("plugin")) / name;

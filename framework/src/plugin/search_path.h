@@ -9,9 +9,9 @@
 namespace tally::plugin {
 
 /// Plugin file that `section` names by its key `plugin`: NAME is searched as NAME.so in `folders`,
-/// and a value with a slash or ending in ".so" is a path relative to the file that wrote it. The
-/// first file found decides, whatever is wrong with it. Throws ConfigError when the section names
-/// no plugin, PluginError listing what was searched when there is no such file.
+/// and a value with a slash is a path relative to the file that wrote it. The first file found
+/// decides, whatever is wrong with it. Throws ConfigError when the section names no plugin,
+/// PluginError listing what was searched when there is no such file.
 std::filesystem::path find_plugin(const recipe::Section& section,
                                   const std::vector<std::filesystem::path>& folders);
 
