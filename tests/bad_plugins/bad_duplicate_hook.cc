@@ -1,0 +1,6 @@
+#include "by_hand.h"
+
+static tally::Hook* create(tally::Context& /*context*/) { return nullptr; }
+static const tally::HookEntry kHooks[] = {{"sampler/1", "x", create}, {"sampler/1", "x", create}};
+TALLY_DESCRIPTOR_BY_HAND(sizeof(tally::PluginDescriptor), 2, tally::kStamp, "duplicate_hook",
+                         "0.1.0", kHooks)

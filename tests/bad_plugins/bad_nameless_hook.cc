@@ -1,0 +1,5 @@
+#include "by_hand.h"
+
+static const tally::HookEntry kHooks[] = {{"sampler/1", nullptr, nullptr}};
+TALLY_DESCRIPTOR_BY_HAND(sizeof(tally::PluginDescriptor), 1, tally::kStamp, "nameless_hook",
+                         "0.1.0", kHooks)

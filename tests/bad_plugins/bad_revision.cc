@@ -1,0 +1,6 @@
+#include "by_hand.h"
+
+static tally::Hook* create(tally::Context& /*context*/) { return nullptr; }
+static const tally::HookEntry kHooks[] = {{"sampler/2", "revision", create}};
+TALLY_DESCRIPTOR_BY_HAND(sizeof(tally::PluginDescriptor), 1, tally::kStamp, "revision", "0.1.0",
+                         kHooks)
