@@ -14,11 +14,19 @@ std::filesystem::path staging_of(const std::filesystem::path& target) {
 AtomicFolder::AtomicFolder(std::filesystem::path target, Start start, FileSystem& system)
     : system_(system), target_(std::move(target)), staging_(staging_of(target_)) {
   if (start == Start::kEmpty) remove_tree(system_, staging_);
-  make_folders(system_, staging_);
+  try {
+    make_folders(system_, staging_);
+  } catch (...) {
+    discard();
+    throw;
+  }
 }
 
 AtomicFolder::~AtomicFolder() {
-  if (published_) return;
+  if (!published_) discard();
+}
+
+void AtomicFolder::discard() noexcept {
   try {
     remove_tree(system_, staging_);
   } catch (const DataError&) {

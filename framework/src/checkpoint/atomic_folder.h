@@ -42,6 +42,7 @@ class AtomicFolder {
   void publish();
 
  private:
+  void discard() noexcept;
   void remove_strangers();
   void put_in_place();
 

@@ -145,11 +145,11 @@ void make_folders(FileSystem& system, const std::filesystem::path& folder) {
   // A link to a folder is welcome here: people keep checkpoints on another disk that way.
   if (system.status(folder / ".", &status) == 0 && status.kind == FileSystem::Kind::kFolder) return;
   make_folders(system, folder.parent_path());
-  // Another rank may make the same folder at the same moment.
   if (system.make_folder(folder, 0700) != 0) {
-    if (errno != EEXIST || system.status(folder / ".", &status) != 0 ||
-        status.kind != FileSystem::Kind::kFolder)
-      throw_system_error("make the folder", folder, errno);
+    if (errno != EEXIST) throw_system_error("make the folder", folder, errno);
+    // Another rank has made it meanwhile, or it is no folder, or one that this user may not enter.
+    if (system.status(folder / ".", &status) != 0)
+      throw_system_error("enter the folder", folder / "", errno);
   }
   sync_folder(system, folder_of(folder));
 }

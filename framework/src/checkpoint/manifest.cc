@@ -13,7 +13,8 @@ namespace {
 void check_files(const Manifest& manifest, const std::string& file) {
   std::set<std::string> missing = {kModelFile, kOptimizerFile, kRecipeFile, kDataLockFile};
   // The world of a damaged manifest may be any number, so nothing is made that large.
-  if (static_cast<uint64_t>(manifest.world) != manifest.files.size() - missing.size())
+  if (manifest.world < 1 ||
+      static_cast<uint64_t>(manifest.world) != manifest.files.size() - missing.size())
     throw DataError("cannot use " + file + ": it names " + std::to_string(manifest.files.size()) +
                     " files, but a checkpoint of " + std::to_string(manifest.world) +
                     " ranks has " + std::to_string(missing.size()) +

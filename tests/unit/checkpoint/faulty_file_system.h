@@ -1,0 +1,90 @@
+#pragma once
+
+#include "checkpoint/file_system.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tally::checkpoint {
+
+/// The real calls, recorded in order, one of which can be made to fail.
+class FaultyFileSystem : public FileSystem {
+ public:
+  std::vector<std::string> calls;  ///< "write NAME"; a folder's own name for its descriptor.
+  size_t fail_at = SIZE_MAX;       ///< Index of the call that fails.
+  int error = EIO;
+  size_t longest = SIZE_MAX;  ///< Bytes that one read or write moves at most.
+  bool interrupt = false;     ///< Every call that may be interrupted is, once each time.
+
+  /// Whether a call was made to fail.
+  bool failed() const { return calls.size() > fail_at; }
+
+  int open(const std::filesystem::path& path, int flags, mode_t mode) override {
+    if (interrupted() || fails("open", path)) return -1;
+    const int file = FileSystem::open(path, flags, mode);
+    if (file >= 0) names_[file] = path.filename().string();
+    return file;
+  }
+  ssize_t read(int file, void* data, size_t size) override {
+    if (interrupted() || fails("read", names_[file])) return -1;
+    return FileSystem::read(file, data, std::min(size, longest));
+  }
+  ssize_t write(int file, const void* data, size_t size) override {
+    if (interrupted() || fails("write", names_[file])) return -1;
+    return FileSystem::write(file, data, std::min(size, longest));
+  }
+  int fsync(int file) override {
+    return interrupted() || fails("fsync", names_[file]) ? -1 : FileSystem::fsync(file);
+  }
+  int close(int file) override {
+    // As on Linux, a close that fails has closed.
+    const int result = FileSystem::close(file);
+    return fails("close", names_[file]) ? -1 : result;
+  }
+  int status(int file, Status* result) override {
+    return fails("status", names_[file]) ? -1 : FileSystem::status(file, result);
+  }
+  int status(const std::filesystem::path& path, Status* result) override {
+    return fails("status", path) ? -1 : FileSystem::status(path, result);
+  }
+  int make_folder(const std::filesystem::path& path, mode_t mode) override {
+    return fails("make_folder", path) ? -1 : FileSystem::make_folder(path, mode);
+  }
+  int rename(const std::filesystem::path& from, const std::filesystem::path& to) override {
+    return fails("rename", to) ? -1 : FileSystem::rename(from, to);
+  }
+  int exchange(const std::filesystem::path& one, const std::filesystem::path& other) override {
+    return fails("exchange", other) ? -1 : FileSystem::exchange(one, other);
+  }
+  int remove_file(const std::filesystem::path& path) override {
+    return fails("remove_file", path) ? -1 : FileSystem::remove_file(path);
+  }
+  int remove_folder(const std::filesystem::path& path) override {
+    return fails("remove_folder", path) ? -1 : FileSystem::remove_folder(path);
+  }
+  int list(const std::filesystem::path& folder, std::vector<std::string>* names) override {
+    return fails("list", folder) ? -1 : FileSystem::list(folder, names);
+  }
+
+ private:
+  bool fails(const std::string& call, const std::filesystem::path& path) {
+    calls.push_back(call + " " + path.filename().string());
+    if (calls.size() - 1 != fail_at) return false;
+    errno = error;
+    return true;
+  }
+
+  bool interrupted() {
+    interrupted_ = interrupt && !interrupted_;
+    if (interrupted_) errno = EINTR;
+    return interrupted_;
+  }
+
+  std::map<int, std::string> names_;
+  bool interrupted_ = false;
+};
+
+}  // namespace tally::checkpoint
