@@ -1,0 +1,32 @@
+#pragma once
+
+#include "distributed/board.h"
+
+#include <chrono>
+#include <exception>
+#include <string>
+
+namespace tally::distributed {
+
+/// The sentence of an exception without LibTorch's stack trace.
+std::string first_line(const std::exception& error);
+
+/// Exit code of a process that ends by this exception: an Error's own, or 70.
+int exit_code_of(const std::exception_ptr& failure);
+
+/// Turns what a collective threw into a RankError that says which rank was in which collective, and
+/// what the transport said. The texts of the transports name addresses, not ranks: who is missing
+/// is on the board. Must be called from a catch block.
+[[noreturn]] void rethrow_from_collective(const BoardWriter& board, CollectiveKind kind,
+                                          int64_t index);
+
+/// Ends the process with `exit_code` after `grace` unless it has ended by then: for the case that a
+/// thread sits in a wait that nothing local can wake, such as a kernel of a lost NCCL peer. The
+/// first call counts. [any thread]
+void end_process_within(std::chrono::milliseconds grace, int exit_code);
+
+/// From now on an exception that leaves a thread of the NCCL watchdog, or an abort, ends the
+/// process with exit code 4 and one sentence.
+void map_aborts_to_rank_errors();
+
+}  // namespace tally::distributed

@@ -1,0 +1,188 @@
+#include "distributed/launcher.h"
+
+#include "distributed/rank_processes.h"
+#include "distributed/rendezvous.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <optional>
+
+namespace tally::distributed {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kLostRank = 4;
+constexpr int kSignalBase = 128;
+constexpr std::chrono::milliseconds kTick{100};
+/// After the first failure: long enough for a rank to notice a closed connection and to write its
+/// sentence, or for a checkpoint's last file.
+constexpr std::chrono::seconds kSurvivorGrace{6};
+
+/// Blocks the launcher's signals while it exists, so that they can be waited for; children get the
+/// mask from before.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigemptyset(&set_);
+    for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&set_, signal);
+    ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
+  }
+  ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+  const sigset_t& before() const { return before_; }
+
+  /// A signal that arrived within a tick, or 0.
+  int wait() const {
+    const timespec tick{0, std::chrono::duration_cast<std::chrono::nanoseconds>(kTick).count()};
+    const int signal = ::sigtimedwait(&set_, nullptr, &tick);
+    return signal > 0 ? signal : 0;
+  }
+
+ private:
+  sigset_t set_;
+  sigset_t before_;
+};
+
+class Launch {
+ public:
+  explicit Launch(const LaunchPlan& plan)
+      : plan_(plan),
+        board_(Board::create_inherited(plan.ranks)),
+        server_(plan.timeout),
+        processes_(plan, *board_, server_.port(), signals_.before()) {}
+
+  LaunchOutcome run() {
+    while (processes_.running() > 0) {
+      const int signal = signals_.wait();
+      processes_.reap();
+      if (signal != 0 && signal != SIGCHLD) forward(signal);
+      plan_.on_progress(*board_);
+      end_survivors();
+    }
+    return outcome();
+  }
+
+ private:
+  void forward(int signal) {
+    if (stop_signal_) {
+      ended_at_once_ = true;
+      processes_.kill_running();
+      return;
+    }
+    stop_signal_ = signal;
+    processes_.signal_running(signal);
+  }
+
+  void end_survivors() {
+    if (!processes_.first_failure() || processes_.running() == 0) return;
+    if (!deadline_) deadline_ = Clock::now() + kSurvivorGrace;
+    if (Clock::now() >= *deadline_) processes_.kill_running();
+  }
+
+  LaunchOutcome outcome() const {
+    LaunchOutcome result;
+    if (ended_at_once_) {
+      result.exit_code = kSignalBase + *stop_signal_;
+      return result;
+    }
+    const std::optional<int64_t> failed = processes_.first_failure();
+    if (!failed) {
+      result.exit_code = processes_.common_exit_code();
+      return result;
+    }
+    const RankEnd& cause = processes_.end_of(cause_of_failure(*failed));
+    result.exit_code = cause.signal != 0 ? kLostRank : cause.exit_code;
+    result.failure = sentence_of(cause);
+    if (!all_say_the_same()) result.board = describe(*board_) + ends();
+    return result;
+  }
+
+  /// A rank that says what is wrong with its data or its disk, or that died, explains more than the
+  /// ranks that lost contact with it.
+  int64_t cause_of_failure(int64_t first) const {
+    for (int64_t rank = 0; rank < plan_.ranks; ++rank) {
+      const RankEnd& end = processes_.end_of(rank);
+      const bool stop = end.exit_code > kSignalBase;
+      if (!end.killed_by_launcher &&
+          (end.signal != 0 || (end.exit_code != 0 && end.exit_code != kLostRank && !stop))) {
+        return rank;
+      }
+    }
+    for (int64_t rank = 0; rank < plan_.ranks; ++rank) {
+      if (processes_.end_of(rank).killed_by_launcher) return rank;
+    }
+    return first;
+  }
+
+  std::string sentence_of(const RankEnd& end) const {
+    const std::string said = board_->read(end.rank).message.data();
+    const auto log = plan_.log_folder / fmt::format("rank-{}.log", end.rank);
+    if (end.killed_by_launcher) {
+      return fmt::format(
+          "rank {} did not react and was ended; the other ranks gave up waiting for it. Its log is "
+          "{}",
+          end.rank, log.string());
+    }
+    if (end.signal != 0) {
+      return fmt::format("rank {} was ended by signal {} ({}); its log is {}", end.rank, end.signal,
+                         ::strsignal(end.signal), log.string());
+    }
+    if (!said.empty()) return said;
+    return fmt::format("rank {} ended with exit code {} without a word; its log is {}", end.rank,
+                       end.exit_code, log.string());
+  }
+
+  /// A fault of recipe or data that every rank found by itself needs no board.
+  bool all_say_the_same() const {
+    const std::string first = without_rank(0);
+    if (first.empty()) return false;
+    for (int64_t rank = 1; rank < plan_.ranks; ++rank) {
+      if (without_rank(rank) != first || processes_.end_of(rank).exit_code == kLostRank)
+        return false;
+    }
+    return processes_.end_of(0).exit_code != kLostRank;
+  }
+
+  std::string without_rank(int64_t rank) const {
+    std::string said = board_->read(rank).message.data();
+    const std::string name = fmt::format("rank {}", rank);
+    for (size_t at = said.find(name); at != std::string::npos; at = said.find(name))
+      said.erase(at, name.size());
+    return said;
+  }
+
+  std::string ends() const {
+    std::string text;
+    for (int64_t rank = 0; rank < plan_.ranks; ++rank) {
+      const RankEnd& end = processes_.end_of(rank);
+      text +=
+          fmt::format("  rank {} {}\n", rank,
+                      end.killed_by_launcher ? "was ended by the launcher"
+                      : end.signal != 0      ? fmt::format("was ended by signal {}", end.signal)
+                                        : fmt::format("ended with exit code {}", end.exit_code));
+    }
+    return text;
+  }
+
+  const LaunchPlan& plan_;
+  BlockedSignals signals_;  // before the store's threads exist: they inherit the mask
+  std::shared_ptr<Board> board_;
+  StoreServer server_;
+  RankProcesses processes_;
+  std::optional<int> stop_signal_;
+  bool ended_at_once_ = false;
+  std::optional<Clock::time_point> deadline_;
+};
+
+}  // namespace
+
+LaunchOutcome launch(const LaunchPlan& plan) { return Launch(plan).run(); }
+
+}  // namespace tally::distributed

@@ -1,0 +1,78 @@
+#pragma once
+
+#include "distributed/board.h"
+#include "distributed/membership.h"
+
+#include <c10/util/intrusive_ptr.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace c10d {
+class Store;
+}
+
+namespace tally::distributed {
+
+/// What every rank must have in common before any group exists: name of a thing ("recipe", "plugin
+/// token_mean") to its digest.
+using Identity = std::map<std::string, std::string>;
+
+/// A store that all ranks have joined.
+class Rendezvous {
+ public:
+  /// Connects, and waits until every rank is there. Throws RankError naming port and remedy when
+  /// the port is in use, the address and the wait when the store does not answer, and the ranks
+  /// that never came; each after at most `timeout`.
+  Rendezvous(const Membership& self, std::chrono::milliseconds timeout);
+  /// A world of one without any network.
+  static Rendezvous alone();
+
+  /// Throws ConfigError on every rank when ranks differ, naming both ranks and what differs. [every
+  /// rank]
+  void require_equal(const Identity& identity) const;
+
+  const c10::intrusive_ptr<c10d::Store>& store() const { return store_; }
+  const Membership& self() const { return self_; }
+  std::chrono::milliseconds timeout() const { return timeout_; }
+
+ private:
+  Rendezvous() = default;
+  void wait_for_all() const;
+
+  Membership self_;
+  std::chrono::milliseconds timeout_{0};
+  c10::intrusive_ptr<c10d::Store> store_;
+};
+
+/// A store server for ranks on this host, on a port that the system picks; the launcher owns it.
+class StoreServer {
+ public:
+  explicit StoreServer(std::chrono::milliseconds timeout);
+  ~StoreServer();
+  uint16_t port() const;
+
+ private:
+  c10::intrusive_ptr<c10d::Store> store_;
+};
+
+/// Shows this rank's board record to the others through the store, once a second, where no file is
+/// shared. Ends with the object.
+class BoardPublisher {
+ public:
+  BoardPublisher(const Rendezvous& rendezvous, std::shared_ptr<Board> board);
+  ~BoardPublisher();
+  /// Reads the others' records into the board, as far as the store still answers.
+  void collect();
+
+ private:
+  void publish();
+  int64_t rank_;
+  std::shared_ptr<Board> board_;
+  c10::intrusive_ptr<c10d::Store> store_;
+  std::jthread thread_;
+};
+
+}  // namespace tally::distributed

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "distributed/groups.h"
+#include "distributed/membership.h"
+#include "train/settings.h"
+
+#include <c10/core/Device.h>
+
+namespace tally::train {
+
+/// The device that this rank trains on: with run.device = "auto" a GPU where there is one, shared
+/// when there are more ranks than GPUs. Throws ConfigError when a GPU is asked for and none is
+/// there.
+c10::Device choose_device(const Settings& settings, const distributed::Membership& self);
+
+/// NCCL where every rank of this host has a GPU of its own; Gloo otherwise, on GPU tensors too.
+/// Throws ConfigError for NCCL without GPUs.
+distributed::Transport choose_transport(const Settings& settings,
+                                        const distributed::Membership& self, c10::Device device);
+
+/// Makes a GPU the calling thread's; nothing for the CPU.
+void use_device(c10::Device device);
+
+}  // namespace tally::train

@@ -1,0 +1,110 @@
+#pragma once
+
+#include "distributed/control_record.h"
+#include "train/job.h"
+#include "train/plan_chain.h"
+#include "train/state_recording.h"
+
+#include <c10/core/Device.h>
+#include <c10/core/Event.h>
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace tally::train {
+
+/// One microbatch of this rank, on the CPU (pinned when the training device is a GPU).
+struct LoadedPass {
+  int64_t shard = 0;
+  int64_t microbatch = 0;
+  Batch batch;
+};
+
+/// A window that is ready to run, or the news that none follows.
+struct PreparedWindow {
+  distributed::Agreement agreement;
+  WindowPlan plan;
+  std::vector<LoadedPass> passes;                       ///< This rank's, shard by shard.
+  std::shared_ptr<const StateRecording> sampler_state;  ///< After this plan.
+  bool last = false;  ///< No data left, the end is reached, or a stop was asked for: not to be run.
+};
+
+/// What a finished window leaves on the device: read by the loader thread, so that the trainer
+/// never waits for it.
+struct FinishedReport {
+  int64_t window = -1;
+  at::Tensor values;  ///< float64 [2 + terms] on the CPU: objective, gradient norm, S of each term.
+  std::vector<int64_t> counts;         ///< N of each term on this rank.
+  std::shared_ptr<c10::Event> copied;  ///< Recorded after the copy into `values`; null on the CPU.
+};
+
+/// The range of windows of a job.
+struct WindowRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+struct LoaderOptions {
+  size_t terms = 1;
+  WindowRange range;
+  Digest chain;  ///< Of the windows before range.begin.
+  c10::Device device =
+      c10::kCPU;  ///< Batches for a GPU lie in pinned memory: nobody waits for the copy.
+  std::function<void(const std::exception_ptr&)> on_failure = [](const std::exception_ptr&) {};
+};
+
+/// The loader thread: plans, loads and counts one window ahead of the trainer and exchanges the
+/// control record of that window, so that neither disk nor network is waited for between windows.
+/// Owns the control group.
+///
+/// Record k goes out while the trainer runs window k - 1 and carries how window k - 2 went. After
+/// the last window one more exchange carries how that one went. Calls are the trainer's; an
+/// exception of the thread leaves from the next of them.
+class Loader {
+ public:
+  /// `on_failure` runs on the loader thread when it fails, besides the exception that the trainer
+  /// gets.
+  Loader(const Job& job, distributed::Group& control, LoaderOptions options);
+  ~Loader();
+
+  /// Waits for the next window, which is at most `ahead` of the trainer.
+  PreparedWindow next();
+  /// The window that next() gave last has run. Every window that is not `last` must be reported
+  /// before the next one comes.
+  void finished(FinishedReport report);
+  /// After a `last` window: how the window before it went, on all ranks.
+  distributed::Agreement final_exchange();
+
+ private:
+  void work(const std::stop_token& stop);
+  void plan_next(PreparedWindow& prepared);
+  void load_shards(const WindowPlan& plan, PreparedWindow& prepared,
+                   distributed::ControlRecord& record);
+  std::optional<distributed::FinishedWindow> wait_for_report(int64_t window,
+                                                             const std::stop_token& stop);
+  void hand_over(PreparedWindow prepared);
+
+  const Job& job_;
+  distributed::ControlChannel channel_;
+  int64_t rank_;
+  int64_t world_;
+  LoaderOptions options_;
+  Digest chain_;
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<PreparedWindow> ready_;
+  std::deque<FinishedReport> reports_;
+  std::optional<distributed::Agreement> final_;
+  std::exception_ptr failure_;
+  std::jthread thread_;
+};
+
+}  // namespace tally::train

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "train/plan_chain.h"
+#include "train/rank_session.h"
+#include "train/state_recording.h"
+
+#include <tally/state_provider.h>
+
+#include <memory>
+
+namespace tally::train {
+
+/// The run after its last finished window, as state providers see it.
+class RunState final : public Run {
+ public:
+  explicit RunState(RankSession& session) : session_(session) {}
+
+  /// The window has run; `sampler` is the sampler's state after its plan.
+  void finished(const WindowPlan& plan, std::shared_ptr<const StateRecording> sampler);
+
+  int64_t rank() const override { return session_.rank(); }
+  int64_t world() const override { return session_.world(); }
+  int64_t windows() const override { return history_.windows; }
+  at::Device device() const override { return session_.device(); }
+  void save_sampler(StateWriter& writer) const override;
+  void load_sampler(const StateReader& reader) override;
+
+  const WindowHistory& history() const { return history_; }
+
+ private:
+  RankSession& session_;
+  WindowHistory history_;
+  std::shared_ptr<const StateRecording> sampler_;
+};
+
+}  // namespace tally::train

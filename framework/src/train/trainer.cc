@@ -1,0 +1,152 @@
+#include "train/trainer.h"
+
+#include "distributed/failure.h"
+#include "log/log.h"
+#include "train/randomness.h"
+
+#include <fmt/format.h>
+#include <tally/error.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace tally::train {
+namespace {
+
+using distributed::Phase;
+using Clock = std::chrono::steady_clock;
+
+/// How long the trainer may take to notice the loader's failure by itself: it may sit in a wait for
+/// a lost GPU peer.
+constexpr std::chrono::seconds kFailureGrace{3};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+Trainer::Trainer(RankSession& session, TrainerOptions options)
+    : session_(session),
+      options_(std::move(options)),
+      divisor_(check_divisor(session)),
+      optimizer_(make_optimizer(session.job().optimizer, session.parameters())),
+      buckets_(session.parameters(), session.groups().gradients,
+               session.job().settings.bucket_bytes, divisor_),
+      sync_(session.parameters(), buckets_, session.groups().gradients),
+      parts_{
+          session.job(), session.terms(), session.parameters(), buckets_, sync_,
+          *optimizer_,   session.board(), session.device(),     divisor_, options_.after_reduction},
+      state_(session),
+      metrics_(session.rank() == 0 ? options_.metrics_file : std::nullopt, session.terms(),
+               divisor_) {
+  const Settings& settings = session.job().settings;
+  seed_generators(stream_seed(settings.seed, session.rank()), session.device());
+}
+
+LoaderOptions Trainer::loader_options() const {
+  LoaderOptions options;
+  options.terms = session_.terms().size();
+  options.range = options_.range;
+  options.chain = state_.history().chain;
+  options.device = session_.device();
+  options.on_failure = [](const std::exception_ptr& failure) {
+    distributed::end_process_within(kFailureGrace, distributed::exit_code_of(failure));
+  };
+  return options;
+}
+
+TrainResult Trainer::run() {
+  const Clock::time_point start = Clock::now();
+  session_.job().task.call([](Task& task) { task.set_training(true); });
+  session_.board().last_window(options_.range.end);
+  Loader loader(session_.job(), session_.groups().control, loader_options());
+  for (int64_t window = options_.range.begin;; ++window) {
+    plugin::set_place(fmt::format("at window {}, rank {}", window, session_.rank()));
+    session_.board().window(window);
+    session_.board().phase(Phase::kWaitingForPlan);
+    const Clock::time_point asked = Clock::now();
+    const PreparedWindow prepared = loader.next();
+    const double waited = seconds_since(asked);
+    take_metrics(prepared.agreement);
+    if (prepared.last) {
+      result_.stop_signal = prepared.agreement.stop_signal;
+      break;
+    }
+    if (is_empty(prepared)) {
+      skip_window(prepared, loader);
+    } else {
+      run_window(prepared, loader, waited);
+    }
+    state_.finished(prepared.plan, prepared.sampler_state);
+    session_.board().finished(state_.windows());
+  }
+  take_metrics(loader.final_exchange());
+  result_.windows = state_.windows();
+  result_.seconds = seconds_since(start);
+  return result_;
+}
+
+bool Trainer::is_empty(const PreparedWindow& prepared) const {
+  const std::vector<int64_t>& counts = prepared.agreement.global_counts;
+  return std::all_of(counts.begin(), counts.end(), [](int64_t count) { return count == 0; });
+}
+
+void Trainer::run_window(const PreparedWindow& prepared, Loader& loader, double waited) {
+  const Clock::time_point start = Clock::now();
+  Window window(parts_, prepared);
+  WindowOutcome outcome = window.run();
+  loader.finished(std::move(outcome.report));
+  WindowNotes notes = notes_of(prepared, outcome.times, waited);
+  notes.total_seconds = waited + seconds_since(start);
+  metrics_.ran(prepared.plan.window, std::move(notes));
+}
+
+void Trainer::skip_window(const PreparedWindow& prepared, Loader& loader) {
+  const int64_t window = prepared.plan.window;
+  if (!session_.job().settings.skip_empty_windows) {
+    throw DataError(
+        fmt::format("window {} has no supervised position on any rank, so its mean does not exist; "
+                    "check the labels, or set train.on_empty_window = \"skip\"",
+                    window));
+  }
+  log::warning(
+      fmt::format("window {} has no supervised position on any rank and is skipped", window));
+  const auto terms = static_cast<int64_t>(session_.terms().size());
+  loader.finished({window, at::zeros({2 + terms}, at::kDouble),
+                   std::vector<int64_t>(static_cast<size_t>(terms), 0), nullptr});
+  metrics_.ran(window, notes_of(prepared, {}, 0.0));
+}
+
+WindowNotes Trainer::notes_of(const PreparedWindow& prepared, const PhaseTimes& times,
+                              double waited) const {
+  WindowNotes notes;
+  notes.times = times;
+  notes.wait_seconds = waited;
+  if (session_.rank() != 0) return notes;
+  const distributed::Agreement& agreement = prepared.agreement;
+  for (const std::vector<int64_t>& local : agreement.counts_by_rank) {
+    std::vector<TermCounts> counts;
+    for (size_t t = 0; t < local.size(); ++t)
+      counts.push_back({agreement.global_counts[t], local[t]});
+    notes.scales_by_rank.push_back(session_.job().reducer.call([&](const LossReducer& reducer) {
+      return reducer.scale(session_.terms(), counts, {session_.world(), divisor_});
+    }));
+  }
+  return notes;
+}
+
+void Trainer::take_metrics(const distributed::Agreement& agreement) {
+  const std::optional<WindowMetrics> metrics = metrics_.finished(agreement);
+  if (!metrics) return;
+  if (!metrics->finite) {
+    log::warning(fmt::format("window {}: the gradient is not finite, so no update was made",
+                             metrics->window));
+  }
+  result_.loss = metrics->loss;
+  result_.positions += metrics->counts[0];
+  session_.board().progress(result_.loss, result_.positions);
+}
+
+}  // namespace tally::train
