@@ -143,9 +143,10 @@ TEST_F(SectionRead, OriginPathAndFolder) {
   const Recipe recipe = load_text(
       "config = \"../configs/c.toml\"\n\n[sampler]\nplugin = \"./x.so\"\n[sampler.inner]\na = 1\n"
       "[[state]]\na = 1\n[[state]]\na = 2\n",
-      {"task.plugin=./y.so", "sampler.shards=4"});
+      {"task.plugin=./y.so", "sampler.shards=4", "sampler={batch_size = 3}"});
   const Section sampler = recipe.section("sampler");
-  EXPECT_EQ(sampler.origin(), "recipes/x.toml:3");
+  EXPECT_EQ(sampler.integer("batch_size"), 3);
+  EXPECT_EQ(sampler.origin(), "recipes/x.toml:3") << "a --set has no line to go to";
   EXPECT_EQ(sampler.folder_of("plugin"), "recipes");
   EXPECT_EQ(sampler.folder_of("shards"), ".");
   EXPECT_EQ(sampler.folder_of("absent"), ".");
