@@ -6,6 +6,7 @@
 #include <tally/error.h>
 
 #include <algorithm>
+#include <set>
 
 namespace tally::checkpoint {
 namespace {
@@ -38,10 +39,13 @@ std::string describe(const FileEntry& entry) {
 
 DataLock DataLock::of(const std::filesystem::path& folder, const std::vector<std::string>& names) {
   DataLock lock;
-  for (const std::string& name : names) lock.files_.push_back(entry_of(folder, name));
-  sort_by_name(lock.files_);
-  // Refuses now what from_json() would refuse later.
-  entries_from_json(entries_to_json(lock.files_), "the data lock of " + folder.string());
+  for (const std::string& name : std::set<std::string>(names.begin(), names.end())) {
+    if (!stays_inside(name))
+      throw DataError("cannot lock the data file '" + name +
+                      "': it is not named by a path inside " + folder.string() +
+                      "; keep all data files in that folder");
+    lock.files_.push_back(entry_of(folder, name));
+  }
   return lock;
 }
 

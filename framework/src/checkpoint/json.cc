@@ -38,18 +38,6 @@ class DuplicateKeys {
                   "; it is damaged, so take another copy");
 }
 
-/// Compares text, not std::filesystem::path, which drops empty components.
-bool stays_inside(const std::string& name) {
-  size_t begin = 0;
-  while (true) {
-    const size_t end = std::min(name.find('/', begin), name.size());
-    const std::string_view part = std::string_view(name).substr(begin, end - begin);
-    if (part.empty() || part == "." || part == ".." || part.find('\0') != part.npos) return false;
-    if (end == name.size()) return true;
-    begin = end + 1;
-  }
-}
-
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& file) {
@@ -73,6 +61,18 @@ bool is_utf8(std::string_view text) {
     return true;
   } catch (const Json::type_error&) {
     return false;
+  }
+}
+
+bool stays_inside(const std::string& name) {
+  // Not by std::filesystem::path, which drops empty components.
+  size_t begin = 0;
+  while (true) {
+    const size_t end = std::min(name.find('/', begin), name.size());
+    const std::string_view part = std::string_view(name).substr(begin, end - begin);
+    if (part.empty() || part == "." || part == ".." || part.find('\0') != part.npos) return false;
+    if (end == name.size()) return true;
+    begin = end + 1;
   }
 }
 

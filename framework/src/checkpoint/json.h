@@ -16,6 +16,9 @@ nlohmann::json parse_json(std::string_view text, const std::string& file);
 
 bool is_utf8(std::string_view text);
 
+/// Whether a relative path names something below its folder: no component is empty, "." or "..".
+bool stays_inside(const std::string& name);
+
 /// Member access for documents that know all of their keys. Each throws DataError with file, key
 /// and what was found. A number must be an integer from 0 to 2^63 - 1.
 void require_keys(const nlohmann::json& object, const std::vector<std::string>& keys,
