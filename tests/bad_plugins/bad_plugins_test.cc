@@ -124,6 +124,12 @@ TEST_F(BadPluginsTest, HookThatThePluginLacks) {
                               "\"integer\": write one of them as hook = \"NAME\"")));
 }
 
+TEST_F(BadPluginsTest, AnotherHookThanTheOnlyOne) {
+  EXPECT_THAT(error<ConfigError>("plugin = \"bad_null_hook\"\nhook = \"other\""),
+              HasSubstr("asks for the hook \"other\", which plugin null_hook 0.1.0 lacks; it "
+                        "offers sampler \"null_hook\""));
+}
+
 TEST_F(BadPluginsTest, SeveralHooksAndNoneChosen) {
   EXPECT_THAT(error<ConfigError>("plugin = \"bad_throwing_hook\""),
               HasSubstr("test.toml:1: [sampler] names no hook, and plugin throwing_hook 0.1.0 has "
