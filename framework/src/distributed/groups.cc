@@ -61,6 +61,9 @@ c10::intrusive_ptr<c10d::Backend> make_nccl(const c10::intrusive_ptr<c10d::Store
                                                      static_cast<int>(self.world), options);
 }
 
+/// Gloo wants every piece shaped like the input; a flat view of each makes any shapes fit.
+at::Tensor flat(const at::Tensor& tensor) { return tensor.view({-1}); }
+
 c10d::ReduceOp op_of(ReduceOp op) {
   switch (op) {
     case ReduceOp::kSum:
@@ -124,12 +127,20 @@ std::unique_ptr<Work> Group::all_reduce(at::Tensor tensor, ReduceOp op, Collecti
 
 std::unique_ptr<Work> Group::all_gather(at::Tensor output, at::Tensor input, CollectiveKind kind,
                                         int64_t index) {
-  return start(kind, index, [&] { return group_->_allgather_base(output, input); });
+  return start(kind, index, [&] {
+    at::Tensor to = flat(output);
+    at::Tensor from = flat(input);
+    return group_->_allgather_base(to, from);
+  });
 }
 
 std::unique_ptr<Work> Group::reduce_scatter(at::Tensor output, at::Tensor input,
                                             CollectiveKind kind, int64_t index) {
-  return start(kind, index, [&] { return group_->_reduce_scatter_base(output, input); });
+  return start(kind, index, [&] {
+    at::Tensor to = flat(output);
+    at::Tensor from = flat(input);
+    return group_->_reduce_scatter_base(to, from);
+  });
 }
 
 std::unique_ptr<Work> Group::all_to_all(at::Tensor output, at::Tensor input, CollectiveKind kind,

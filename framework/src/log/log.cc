@@ -31,4 +31,6 @@ void info(std::string_view message) { logger().info("{}", message); }
 
 void warning(std::string_view message) { logger().warn("{}", message); }
 
+void error(std::string_view message) { logger().error("{}", message); }
+
 }  // namespace tally::log

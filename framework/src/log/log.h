@@ -14,5 +14,6 @@ void set_origin(const std::string& origin);
 /// [any thread]
 void info(std::string_view message);
 void warning(std::string_view message);
+void error(std::string_view message);
 
 }  // namespace tally::log

@@ -50,6 +50,7 @@ std::optional<WindowMetrics> MetricsLog::finished(const distributed::Agreement& 
   for (const auto& rank : agreement.finished) {
     objective += rank->objective;
     metrics.finite = metrics.finite && rank->finite;
+    metrics.counts_by_rank.push_back(rank->counts[0]);
     for (size_t t = 0; t < terms_.size(); ++t) metrics.counts[t] += rank->counts[t];
   }
   metrics.loss = objective / static_cast<double>(divisor_);

@@ -28,7 +28,8 @@ struct WindowMetrics {
                       ///< of what it returned, by the divisor.
   double gradient_norm = 0.0;
   bool finite = true;
-  std::vector<int64_t> counts;  ///< N of each term.
+  std::vector<int64_t> counts;          ///< N of each term.
+  std::vector<int64_t> counts_by_rank;  ///< n of the first term.
 };
 
 /// Collects both halves of each window's metrics and appends a JSON line a window to a file, on

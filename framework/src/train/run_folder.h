@@ -22,6 +22,7 @@ inline std::filesystem::path resolved_recipe_file(const std::string& recipe) {
 inline std::filesystem::path logs_folder(const std::string& recipe) {
   return run_folder(recipe) / "logs";
 }
+inline std::filesystem::path gradients_folder() { return outputs_folder() / "gradients"; }
 
 /// Makes the folder. Throws DataError with the reason when that is not possible.
 void make_folder(const std::filesystem::path& folder);

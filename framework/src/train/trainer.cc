@@ -35,9 +35,17 @@ Trainer::Trainer(RankSession& session, TrainerOptions options)
       buckets_(session.parameters(), session.groups().gradients,
                session.job().settings.bucket_bytes, divisor_),
       sync_(session.parameters(), buckets_, session.groups().gradients),
-      parts_{
-          session.job(), session.terms(), session.parameters(), buckets_, sync_,
-          *optimizer_,   session.board(), session.device(),     divisor_, options_.after_reduction},
+      parts_{.job = session.job(),
+             .terms = session.terms(),
+             .parameters = session.parameters(),
+             .buckets = buckets_,
+             .sync = sync_,
+             .optimizer = *optimizer_,
+             .board = session.board(),
+             .device = session.device(),
+             .divisor = divisor_,
+             .after_pass = options_.after_pass,
+             .after_reduction = options_.after_reduction},
       state_(session),
       metrics_(session.rank() == 0 ? options_.metrics_file : std::nullopt, session.terms(),
                divisor_) {
@@ -146,6 +154,7 @@ void Trainer::take_metrics(const distributed::Agreement& agreement) {
   }
   result_.loss = metrics->loss;
   result_.positions += metrics->counts[0];
+  options_.on_metrics(*metrics);
   session_.board().progress(result_.loss, result_.positions);
 }
 

@@ -16,9 +16,13 @@ namespace tally::train {
 
 struct TrainerOptions {
   WindowRange range;
+  /// See WindowParts.
+  std::function<void(const Pass& pass, int64_t shard)> after_pass = [](const Pass&, int64_t) {};
   /// Sees each window's gradient after its reduction; returns whether the parameters are updated
   /// with it.
   std::function<bool(int64_t window)> after_reduction = [](int64_t) { return true; };
+  /// Told of each window's metrics when all ranks know them.
+  std::function<void(const WindowMetrics&)> on_metrics = [](const WindowMetrics&) {};
   /// Where rank 0 writes a JSON line a window; nullopt: nowhere.
   std::optional<std::filesystem::path> metrics_file;
 };

@@ -73,7 +73,7 @@ WindowOutcome Window::run() {
   scale();
   parts_.parameters.clear_gradients();
   // 4 the passes; the last one reduces while it runs
-  const std::vector<Step> todo = steps();
+  const std::vector<const LoadedPass*> todo = steps();
   for (size_t i = 0; i < todo.size(); ++i) {
     run_pass({prepared_.plan.window, static_cast<int64_t>(i), static_cast<int64_t>(todo.size())},
              todo[i]);
@@ -88,15 +88,15 @@ WindowOutcome Window::run() {
   return std::move(outcome_);
 }
 
-std::vector<Window::Step> Window::steps() const {
+std::vector<const LoadedPass*> Window::steps() const {
   size_t count = std::max<size_t>(prepared_.passes.size(), 1);
   if (parts_.job.policy.call([](SyncPolicy& policy) { return policy.equal_passes(); })) {
     for (const int64_t passes : prepared_.agreement.passes_by_rank)
       count = std::max(count, static_cast<size_t>(passes));
   }
-  std::vector<Step> result(count - prepared_.passes.size());
+  std::vector<const LoadedPass*> result(count - prepared_.passes.size());
   for (const LoadedPass& pass : prepared_.passes)
-    result.push_back({pass.batch.examples.empty() ? nullptr : &pass});
+    result.push_back(pass.batch.examples.empty() ? nullptr : &pass);
   return result;
 }
 
@@ -121,7 +121,7 @@ void Window::scale() {
       parts_.device.is_cpu() ? host : host.pin_memory().to(parts_.device, /*non_blocking=*/true);
 }
 
-void Window::run_pass(const Pass& pass, const Step& step) {
+void Window::run_pass(const Pass& pass, const LoadedPass* loaded) {
   const auto policy = [&](auto hook) {
     parts_.job.policy.call(
         [&](SyncPolicy& policy_hook) { (policy_hook.*hook)(pass, parts_.sync); });
@@ -131,12 +131,12 @@ void Window::run_pass(const Pass& pass, const Step& step) {
     const Stopwatch watch(outcome_.times.forward);
     parts_.board.phase(Phase::kForward);
     policy(&SyncPolicy::before_forward);
-    if (parts_.job.settings.keyed_rng && step.loaded != nullptr) {
-      seed_generators(keyed_seed(parts_.job.settings.seed, pass.window, step.loaded->shard,
-                                 step.loaded->microbatch),
-                      parts_.device);
+    if (parts_.job.settings.keyed_rng && loaded != nullptr) {
+      seed_generators(
+          keyed_seed(parts_.job.settings.seed, pass.window, loaded->shard, loaded->microbatch),
+          parts_.device);
     }
-    loss = step.loaded == nullptr ? zero_loss(parts_.parameters) : forward(step);
+    loss = loaded == nullptr ? zero_loss(parts_.parameters) : forward(*loaded);
   }
   {
     const Stopwatch watch(outcome_.times.backward);
@@ -148,10 +148,11 @@ void Window::run_pass(const Pass& pass, const Step& step) {
   parts_.board.phase(Phase::kReducing);
   parts_.buckets.finish();
   policy(&SyncPolicy::after_backward);
+  parts_.after_pass(pass, loaded == nullptr ? -1 : loaded->shard);
 }
 
-at::Tensor Window::forward(const Step& step) {
-  const Batch batch = on_device(step.loaded->batch, parts_.device);
+at::Tensor Window::forward(const LoadedPass& loaded) {
+  const Batch batch = on_device(loaded.batch, parts_.device);
   const std::vector<at::Tensor> losses = parts_.job.task.call([&](Task& task) {
     std::vector<at::Tensor> result = task.forward(batch);
     require_losses(result, batch);

@@ -39,6 +39,9 @@ struct WindowParts {
   distributed::BoardWriter& board;
   c10::Device device;
   int64_t divisor = 1;
+  /// Sees the gradient accumulated so far, after each backward and, in the armed one, its
+  /// reduction. `shard`: of the pass, or -1 for one with nothing to do.
+  std::function<void(const Pass& pass, int64_t shard)> after_pass = [](const Pass&, int64_t) {};
   /// Sees the window's gradient after its reduction, before clipping; returns whether the
   /// parameters are updated with it.
   std::function<bool(int64_t window)> after_reduction = [](int64_t) { return true; };
@@ -52,13 +55,11 @@ class Window {
   WindowOutcome run();
 
  private:
-  struct Step {
-    const LoadedPass* loaded = nullptr;  ///< null: a pass with nothing to do.
-  };
-  std::vector<Step> steps() const;
+  /// The passes in order; null for one with nothing to do.
+  std::vector<const LoadedPass*> steps() const;
   void scale();
-  void run_pass(const Pass& pass, const Step& step);
-  at::Tensor forward(const Step& step);
+  void run_pass(const Pass& pass, const LoadedPass* loaded);
+  at::Tensor forward(const LoadedPass& loaded);
   at::Tensor judge();
   void update(const at::Tensor& norm);
   void report(const at::Tensor& norm);

@@ -1,0 +1,57 @@
+#include "cli/program.h"
+
+#include "cli/verbs.h"
+#include "distributed/failure.h"
+#include "train/version.h"
+
+#include <fmt/format.h>
+#include <tally/error.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <map>
+
+namespace tally::cli {
+namespace {
+
+constexpr int kUsage = 2;
+
+int parse_and_run(CLI::App& app, int argc, char** argv) {
+  bool json = false;
+  std::map<CLI::App*, RunVerb> runs;
+  for (const Verb& verb : verbs()) {
+    CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
+    if (verb.hidden) sub->group("");
+    sub->add_flag("--json", json, "One JSON document on standard output");
+    runs[sub] = verb.declare(*sub);
+  }
+  app.require_subcommand(1);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);  // --help, --version
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "tally: {}; see `tally --help` or `tally VERB --help`\n", error.what());
+    return kUsage;
+  }
+  return runs.at(app.get_subcommands().front())(Terminal(json));
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  CLI::App app(
+      "tally trains one model on several ranks and gives the gradient that a single device would "
+      "have given",
+      "tally");
+  app.set_version_flag("--version", kVersion);
+  try {
+    return parse_and_run(app, argc, argv);
+  } catch (const std::exception& error) {
+    const int code = distributed::exit_code_of(std::current_exception());
+    fmt::print(stderr, "tally: {}\n", distributed::first_line(error));
+    return code;
+  }
+}
+
+}  // namespace tally::cli

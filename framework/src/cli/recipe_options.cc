@@ -1,0 +1,83 @@
+#include "cli/recipe_options.h"
+
+#include "distributed/membership.h"
+
+#include <fmt/format.h>
+#include <tally/error.h>
+#include <CLI/CLI.hpp>
+
+namespace tally::cli {
+
+namespace fs = std::filesystem;
+
+void RecipeOptions::declare(CLI::App& app) {
+  app.add_option("-c,--config", config, "Config file instead of the one that the recipe names");
+  app.add_option("--set", sets, "KEY=VALUE: beats recipe and config; may be repeated")
+      ->allow_extra_args(false);
+  app.add_option("--ranks", ranks, "Number of ranks: beats run.ranks");
+  app.add_option("--plugin-path", plugin_path,
+                 "Folder to search for plugins first; may be repeated")
+      ->allow_extra_args(false);
+}
+
+recipe::Recipe RecipeOptions::load(const fs::path& file,
+                                   const std::vector<std::string>& further_sets) const {
+  recipe::Sources sources;
+  sources.recipe = file;
+  if (!config.empty()) sources.config = config;
+  sources.sets = sets;
+  sources.sets.insert(sources.sets.end(), further_sets.begin(), further_sets.end());
+  if (!ranks.empty()) sources.sets.push_back("run.ranks=" + ranks);
+  if (const auto self = distributed::membership_from_environment()) {
+    sources.sets.push_back(fmt::format("run.ranks={}", self->world));
+  }
+  return recipe::Recipe::load(sources);
+}
+
+train::Job RecipeOptions::assemble(const fs::path& file,
+                                   const std::vector<std::string>& further_sets) const {
+  return train::assemble(load(file, further_sets), plugin_folders());
+}
+
+std::vector<std::string> RecipeOptions::arguments(
+    const std::vector<std::string>& further_sets) const {
+  std::vector<std::string> result;
+  const auto add = [&](const char* option, const std::string& value) {
+    result.emplace_back(option);
+    result.push_back(value);
+  };
+  if (!config.empty()) add("--config", config);
+  for (const std::string& set : sets) add("--set", set);
+  for (const std::string& set : further_sets) add("--set", set);
+  for (const std::string& folder : plugin_path) add("--plugin-path", folder);
+  return result;
+}
+
+std::vector<fs::path> RecipeOptions::plugin_folders() const {
+  return plugin::default_search_path({plugin_path.begin(), plugin_path.end()});
+}
+
+fs::path shipped_recipe(const std::string& name) {
+  const fs::path file = fs::path("recipes") / (name + ".toml");
+  std::error_code error;
+  fs::path up;
+  for (int level = 0; level < 16; ++level, up /= "..") {
+    if (fs::exists(up / file, error)) return up / file;
+  }
+  // build/PRESET/bin/tally lies three folders below the tree, an installed program beside
+  // share/tally.
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& root : {program / "../../..", program / "../share/tally"}) {
+    if (fs::exists(root / file, error)) return (root / file).lexically_normal();
+  }
+  throw ConfigError(
+      fmt::format("{} was not found here or above, nor beside the program; run inside the source "
+                  "tree, or name the recipe",
+                  file.string()));
+}
+
+fs::path recipe_or_shipped(const std::string& file, const std::string& name) {
+  return file.empty() ? shipped_recipe(name) : fs::path(file);
+}
+
+}  // namespace tally::cli

@@ -1,0 +1,53 @@
+#include "cli/gradient_jobs.h"
+#include "cli/verbs.h"
+#include "report/numbers.h"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+
+namespace tally::cli {
+namespace {
+
+struct ReferenceOptions {
+  RecipeOptions recipe;
+  std::string file;
+  int64_t windows = 1;
+};
+
+int run(const ReferenceOptions& options, const Terminal& terminal) {
+  const auto recipe = recipe_or_shipped(options.file, "reference");
+  const int exit_code = launch_gradients(options.recipe, recipe, options.windows);
+  if (exit_code != 0) return exit_code;
+  const auto file = gradients_file(options.recipe.load(recipe).name());
+  const verify::GradientSet set = verify::load_gradients(file);
+  int64_t values = 0;
+  for (const NamedTensor& gradient : set.windows.front().total) values += gradient.tensor.numel();
+  terminal.line(fmt::format(
+      "gradient of {} window(s) of '{}' on {} rank over {} shards: {} values each, in {}",
+      set.windows.size(), set.recipe, set.world, set.shards, report::grouped(values),
+      file.string()));
+  terminal.document({{"file", file.string()},
+                     {"recipe", set.recipe},
+                     {"windows", set.windows.size()},
+                     {"values", values},
+                     {"world", set.world},
+                     {"shards", set.shards},
+                     {"chain", set.chain.hex()}});
+  return 0;
+}
+
+}  // namespace
+
+RunVerb declare_reference(CLI::App& app) {
+  auto options = std::make_shared<ReferenceOptions>();
+  app.add_option("recipe", options->file, "Recipe file; recipes/reference.toml by default");
+  app.add_option("--windows", options->windows, "How many windows, from the first")
+      ->check(CLI::PositiveNumber);
+  options->recipe.declare(app);
+  return [options](const Terminal& terminal) { return run(*options, terminal); };
+}
+
+}  // namespace tally::cli

@@ -1,0 +1,94 @@
+#include "verify/gradient_run.h"
+
+#include "train/trainer.h"
+
+#include <fmt/format.h>
+#include <tally/error.h>
+#include <torch/torch.h>
+
+namespace tally::verify {
+namespace {
+
+using train::RankSession;
+
+/// Follows the accumulated gradient through the passes of each window.
+class Capture {
+ public:
+  Capture(RankSession& session, GradientSet& set) : session_(session), set_(set) {}
+
+  void after_pass(const Pass& pass, int64_t shard) {
+    if (session_.world() > 1 || shard < 0) return;
+    const at::Tensor now = flat();
+    if (pass.index == 0) {
+      by_shard_.assign(static_cast<size_t>(set_.shards), at::zeros_like(now));
+      before_ = at::zeros_like(now);
+    }
+    at::Tensor& sum = by_shard_[static_cast<size_t>(shard)];
+    sum = sum + (now - before_);
+    before_ = now;
+  }
+
+  bool after_reduction(int64_t window) {
+    WindowGradient gradient;
+    gradient.window = window;
+    for (const NamedTensor& named : session_.parameters().named_gradients()) {
+      gradient.total.push_back(
+          {named.name, named.tensor.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true)});
+    }
+    gradient.by_shard = std::move(by_shard_);
+    session_.require_equal_digest(train::digest_of(gradient.total),
+                                  fmt::format("the reduced gradient of window {}", window));
+    set_.windows.push_back(std::move(gradient));
+    return false;
+  }
+
+ private:
+  at::Tensor flat() const {
+    std::vector<at::Tensor> parts;
+    for (const NamedTensor& named : session_.parameters().named_gradients())
+      parts.push_back(named.tensor.reshape({-1}));
+    return at::cat(parts).to(at::kCPU);
+  }
+
+  RankSession& session_;
+  GradientSet& set_;
+  at::Tensor before_;
+  std::vector<at::Tensor> by_shard_;
+};
+
+}  // namespace
+
+GradientSet compute_gradients(RankSession& session, int64_t windows) {
+  const train::Job& job = session.job();
+  GradientSet set;
+  set.recipe = job.settings.name;
+  set.digest = job.recipe.digest();
+  set.data = sha256(session.data_lock());
+  set.world = session.world();
+  set.shards = job.settings.shards;
+  Capture capture(session, set);
+  train::TrainerOptions options;
+  options.range = {0, windows};
+  options.after_pass = [&](const Pass& pass, int64_t shard) { capture.after_pass(pass, shard); };
+  options.after_reduction = [&](int64_t window) { return capture.after_reduction(window); };
+  options.on_metrics = [&](const train::WindowMetrics& metrics) {
+    for (WindowGradient& window : set.windows) {
+      if (window.window == metrics.window) window.counts_by_rank = metrics.counts_by_rank;
+    }
+  };
+  train::Trainer trainer(session, options);
+  trainer.run();
+  if (static_cast<int64_t>(set.windows.size()) != windows) {
+    throw DataError(
+        fmt::format("{} windows were asked for, but the data of recipe '{}' end after {}", windows,
+                    job.settings.name, set.windows.size()));
+  }
+  const train::WindowHistory& history = trainer.state().history();
+  set.chain = history.chain;
+  if (!history.last.empty() && !history.last.front().shards.empty()) {
+    set.accumulation = static_cast<int64_t>(history.last.front().shards.front().size());
+  }
+  return set;
+}
+
+}  // namespace tally::verify
