@@ -1,5 +1,6 @@
 #include "train/window.h"
 
+#include "train/losses.h"
 #include "train/randomness.h"
 
 #include <c10/core/Event.h>
@@ -31,25 +32,9 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-Batch on_device(const Batch& batch, c10::Device device) {
-  if (device.is_cpu()) return batch;
-  const auto move = [&](at::Tensor& tensor) { tensor = tensor.to(device, /*non_blocking=*/true); };
-  Batch moved = batch;
-  for (NamedTensor& input : moved.inputs) move(input.tensor);
-  for (Term& term : moved.terms) {
-    move(term.weights);
-    if (term.documents) move(*term.documents);
-  }
-  return moved;
-}
+constexpr int64_t kNoShard = -1;
 
-void require_losses(const std::vector<at::Tensor>& losses, const Batch& batch) {
-  bool valid = losses.size() == batch.terms.size();
-  for (size_t t = 0; valid && t < losses.size(); ++t)
-    valid = losses[t].sizes() == batch.terms[t].weights.sizes();
-  if (!valid)
-    throw PluginError("forward must return one loss a term, each shaped like the term's weights");
-}
+int64_t shard_of(const LoadedPass* loaded) { return loaded == nullptr ? kNoShard : loaded->shard; }
 
 }  // namespace
 
@@ -75,6 +60,7 @@ WindowOutcome Window::run() {
   // 4 the passes; the last one reduces while it runs
   const std::vector<const LoadedPass*> todo = steps();
   for (size_t i = 0; i < todo.size(); ++i) {
+    if (i > 0 && shard_of(todo[i]) != shard_of(todo[i - 1])) parts_.buckets.end_shard();
     run_pass({prepared_.plan.window, static_cast<int64_t>(i), static_cast<int64_t>(todo.size())},
              todo[i]);
   }
@@ -95,8 +81,7 @@ std::vector<const LoadedPass*> Window::steps() const {
       count = std::max(count, static_cast<size_t>(passes));
   }
   std::vector<const LoadedPass*> result(count - prepared_.passes.size());
-  for (const LoadedPass& pass : prepared_.passes)
-    result.push_back(pass.batch.examples.empty() ? nullptr : &pass);
+  for (const LoadedPass& pass : prepared_.passes) result.push_back(&pass);
   return result;
 }
 
@@ -126,17 +111,18 @@ void Window::run_pass(const Pass& pass, const LoadedPass* loaded) {
     parts_.job.policy.call(
         [&](SyncPolicy& policy_hook) { (policy_hook.*hook)(pass, parts_.sync); });
   };
+  const bool idle = loaded == nullptr || loaded->batch.examples.empty();
   at::Tensor loss;
   {
     const Stopwatch watch(outcome_.times.forward);
     parts_.board.phase(Phase::kForward);
     policy(&SyncPolicy::before_forward);
-    if (parts_.job.settings.keyed_rng && loaded != nullptr) {
+    if (parts_.job.settings.keyed_rng && !idle) {
       seed_generators(
           keyed_seed(parts_.job.settings.seed, pass.window, loaded->shard, loaded->microbatch),
           parts_.device);
     }
-    loss = loaded == nullptr ? zero_loss(parts_.parameters) : forward(*loaded);
+    loss = idle ? zero_loss(parts_.parameters) : forward(*loaded);
   }
   {
     const Stopwatch watch(outcome_.times.backward);
@@ -146,18 +132,14 @@ void Window::run_pass(const Pass& pass, const LoadedPass* loaded) {
   }
   const Stopwatch watch(outcome_.times.reduce);
   parts_.board.phase(Phase::kReducing);
-  parts_.buckets.finish();
+  parts_.buckets.finish(pass.last());
   policy(&SyncPolicy::after_backward);
-  parts_.after_pass(pass, loaded == nullptr ? -1 : loaded->shard);
+  parts_.after_pass(pass, shard_of(loaded));
 }
 
 at::Tensor Window::forward(const LoadedPass& loaded) {
   const Batch batch = on_device(loaded.batch, parts_.device);
-  const std::vector<at::Tensor> losses = parts_.job.task.call([&](Task& task) {
-    std::vector<at::Tensor> result = task.forward(batch);
-    require_losses(result, batch);
-    return result;
-  });
+  const std::vector<at::Tensor> losses = train::forward(parts_.job.task, batch);
   const at::Tensor loss = parts_.job.reducer.call([&](const LossReducer& reducer) {
     at::Tensor result = reducer.reduce(batch, losses, scales_);
     if (!result.defined() || result.dim() != 0)
@@ -167,9 +149,8 @@ at::Tensor Window::forward(const LoadedPass& loaded) {
   const torch::NoGradGuard no_grad;
   objective_ += loss.detach();
   for (size_t t = 0; t < losses.size(); ++t) {
-    const at::Tensor& weights = batch.terms[t].weights;
     sums_.select(0, static_cast<int64_t>(t)) +=
-        (losses[t].detach() * weights).where(weights != 0, 0).sum(at::kDouble);
+        weighted_sum(losses[t].detach(), batch.terms[t].weights);
   }
   return loss;
 }

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "plugin/hooked.h"
+
+#include <c10/core/Device.h>
+#include <tally/loss_reducer.h>
+#include <tally/task.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tally::train {
+
+/// One term of the loss over a whole split.
+struct TermEvaluation {
+  TermInfo info;
+  double sum = 0.0;   ///< S: weighted losses of supervised positions.
+  int64_t count = 0;  ///< N, in the reducer's unit.
+  double mean() const { return sum / static_cast<double>(count); }
+};
+
+struct Evaluation {
+  std::string split;
+  int64_t sequences = 0;
+  double loss = 0.0;  ///< sum over terms of coefficient * S / N
+  std::vector<TermEvaluation> terms;
+  Measures measures;  ///< Of Task::evaluate, added over batches.
+};
+
+/// Copies the tensors into the task's parameters and buffers of the same names. `source`: for the
+/// sentence. Throws DataError naming what is missing, unexpected, or of another shape or dtype; the
+/// task is then unchanged.
+void load_model(const plugin::Hooked<Task>& task, const std::vector<NamedTensor>& model,
+                const std::string& source);
+
+/// Runs the task over all examples of a split, in their order, `batch_size` at a time, without
+/// gradients. The task must be on `device` and its data opened. Throws DataError when nothing of a
+/// term is supervised.
+Evaluation evaluate(const plugin::Hooked<Task>& task, const plugin::Hooked<LossReducer>& reducer,
+                    const std::string& split, int64_t batch_size, c10::Device device);
+
+}  // namespace tally::train
