@@ -40,7 +40,9 @@ class Sync {
   /// every rank for a policy that synchronises fully.
   virtual void arm() = 0;
 
-  /// [parameters], all gradients of this rank, in reverse parameter order.
+  /// [parameters], all gradients of this rank, in reverse parameter order. Before the last pass of
+  /// a window they hold the current shard's sum alone; complete from after_backward of the last
+  /// pass on.
   virtual at::Tensor gradients() = 0;
   /// [parameters], all parameters of this rank, in the same layout.
   virtual at::Tensor parameters() = 0;

@@ -24,6 +24,8 @@ int parse_and_run(CLI::App& app, int argc, char** argv) {
     if (verb.hidden) sub->group("");
     sub->add_flag("--json", json, "One JSON document on standard output");
     runs[sub] = verb.declare(*sub);
+    for (CLI::App* nested : sub->get_subcommands([](CLI::App*) { return true; }))
+      nested->add_flag("--json", json, "One JSON document on standard output");
   }
   app.require_subcommand(1);
   try {

@@ -10,6 +10,28 @@ namespace tally::cli {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+fs::path shipped_file(const fs::path& file) {
+  std::error_code error;
+  fs::path up;
+  for (int level = 0; level < 16; ++level, up /= "..") {
+    if (fs::exists(up / file, error)) return up / file;
+  }
+  // build/PRESET/bin/tally lies three folders below the tree, an installed program beside
+  // share/tally.
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& root : {program / "../../..", program / "../share/tally"}) {
+    if (fs::exists(root / file, error)) return (root / file).lexically_normal();
+  }
+  throw ConfigError(
+      fmt::format("{} was not found here or above, nor beside the program; run inside the source "
+                  "tree, or name a file",
+                  file.string()));
+}
+
+}  // namespace
+
 void RecipeOptions::declare(CLI::App& app) {
   app.add_option("-c,--config", config, "Config file instead of the one that the recipe names");
   app.add_option("--set", sets, "KEY=VALUE: beats recipe and config; may be repeated")
@@ -58,22 +80,11 @@ std::vector<fs::path> RecipeOptions::plugin_folders() const {
 }
 
 fs::path shipped_recipe(const std::string& name) {
-  const fs::path file = fs::path("recipes") / (name + ".toml");
-  std::error_code error;
-  fs::path up;
-  for (int level = 0; level < 16; ++level, up /= "..") {
-    if (fs::exists(up / file, error)) return up / file;
-  }
-  // build/PRESET/bin/tally lies three folders below the tree, an installed program beside
-  // share/tally.
-  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const fs::path& root : {program / "../../..", program / "../share/tally"}) {
-    if (fs::exists(root / file, error)) return (root / file).lexically_normal();
-  }
-  throw ConfigError(
-      fmt::format("{} was not found here or above, nor beside the program; run inside the source "
-                  "tree, or name the recipe",
-                  file.string()));
+  return shipped_file(fs::path("recipes") / (name + ".toml"));
+}
+
+fs::path shipped_config(const std::string& name) {
+  return shipped_file(fs::path("configs") / (name + ".toml"));
 }
 
 fs::path recipe_or_shipped(const std::string& file, const std::string& name) {

@@ -39,6 +39,8 @@ struct RecipeOptions {
 /// the one of the program's own tree.
 /// Throws ConfigError when it is in neither.
 std::filesystem::path shipped_recipe(const std::string& name);
+/// The same for the folder `configs`.
+std::filesystem::path shipped_config(const std::string& name);
 
 /// `file`, or the shipped recipe when none was given.
 std::filesystem::path recipe_or_shipped(const std::string& file, const std::string& name);

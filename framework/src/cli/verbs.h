@@ -18,6 +18,7 @@ RunVerb declare_exercise(CLI::App& app);
 RunVerb declare_recipe(CLI::App& app);
 RunVerb declare_clean(CLI::App& app);
 RunVerb declare_gradients(CLI::App& app);
+RunVerb declare_doctor_rank(CLI::App& app);
 
 /// All verbs, in the order of `tally --help`.
 const std::vector<Verb>& verbs();

@@ -32,6 +32,7 @@ GradientBuckets::GradientBuckets(FlatParameters& parameters, Group& group, int64
   auto open = std::make_unique<Bucket>();
   const auto close = [&] {
     open->slice = flat.narrow(0, begin, end - begin);
+    open->offset = begin;
     buckets_.push_back(std::move(open));
     open = std::make_unique<Bucket>();
     begin = end;
@@ -77,6 +78,7 @@ void GradientBuckets::start_ready_buckets() {
 }
 
 void GradientBuckets::start(Bucket& bucket) {
+  add_earlier_shards(bucket.slice, bucket.offset);
   if (group_.world() > 1) {
     bucket.work = group_.all_reduce(bucket.slice, ReduceOp::kSum, CollectiveKind::kGradientBucket,
                                     static_cast<int64_t>(next_));
@@ -85,15 +87,39 @@ void GradientBuckets::start(Bucket& bucket) {
   ++next_;
 }
 
-void GradientBuckets::finish() {
-  if (!armed_) return;
-  while (next_ < buckets_.size()) start(*buckets_[next_]);
-  for (const auto& bucket : buckets_) {
-    if (bucket->work) bucket->work->wait();
-    bucket->work.reset();
+void GradientBuckets::end_shard() {
+  const torch::NoGradGuard no_grad;
+  at::Tensor flat = parameters_.gradients();
+  if (!earlier_shards_.defined()) earlier_shards_ = at::empty_like(flat);
+  if (has_earlier_shards_) {
+    earlier_shards_.add_(flat);
+  } else {
+    earlier_shards_.copy_(flat);
   }
-  if (divisor_ != 1) parameters_.gradients().div_(divisor_);
-  armed_ = false;
+  flat.zero_();
+  has_earlier_shards_ = true;
+}
+
+void GradientBuckets::add_earlier_shards(at::Tensor gradients, int64_t offset) {
+  if (!has_earlier_shards_) return;
+  const torch::NoGradGuard no_grad;
+  gradients.add_(earlier_shards_.narrow(0, offset, gradients.numel()));
+}
+
+void GradientBuckets::finish(bool last_of_window) {
+  if (armed_) {
+    while (next_ < buckets_.size()) start(*buckets_[next_]);
+    for (const auto& bucket : buckets_) {
+      if (bucket->work) bucket->work->wait();
+      bucket->work.reset();
+    }
+    if (divisor_ != 1) parameters_.gradients().div_(divisor_);
+    armed_ = false;
+    has_earlier_shards_ = false;
+  } else if (last_of_window) {
+    add_earlier_shards(parameters_.gradients(), 0);
+    has_earlier_shards_ = false;
+  }
 }
 
 }  // namespace tally::distributed

@@ -25,12 +25,16 @@ class GradientBuckets {
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
 
+  /// The next backward belongs to another shard. The gradient of a shard is summed by itself and
+  /// whole shards are added, so one rank over two shards gives the bits of two ranks.
+  void end_shard();
+
   /// The next backward reduces.
   void arm();
   bool armed() const { return armed_; }
-  /// After that backward: starts what is left, waits for all, divides by the divisor. Nothing when
-  /// not armed. Afterwards not armed.
-  void finish();
+  /// After every backward. When armed: starts what is left, waits for all, divides by the divisor;
+  /// afterwards not armed. After the last one of a window the gradients are complete.
+  void finish(bool last_of_window);
 
   size_t size() const { return buckets_.size(); }
   /// All-reduces started so far.
@@ -39,6 +43,7 @@ class GradientBuckets {
  private:
   struct Bucket {
     at::Tensor slice;
+    int64_t offset = 0;
     int64_t parameters = 0;
     std::atomic<int64_t> pending{0};
     std::unique_ptr<Work> work;
@@ -48,10 +53,13 @@ class GradientBuckets {
   void parameter_ready(size_t parameter);
   void start_ready_buckets();
   void start(Bucket& bucket);
+  void add_earlier_shards(at::Tensor gradients, int64_t offset);
 
   FlatParameters& parameters_;
   Group& group_;
   int64_t divisor_;
+  at::Tensor earlier_shards_;  ///< [parameters], sum of the window's shards before this one.
+  bool has_earlier_shards_ = false;
   bool armed_ = false;
   int64_t collectives_ = 0;
   size_t next_ = 0;  ///< First bucket not yet started.

@@ -23,7 +23,7 @@ void run_window(RankSession& session, PolicySync& sync, distributed::GradientBuc
   const at::Tensor loss = zero_loss(session.parameters());
   session.job().policy.call([&](SyncPolicy& policy) { policy.before_backward(pass, sync); });
   loss.backward();
-  buckets.finish();
+  buckets.finish(pass.last());
   session.job().policy.call([&](SyncPolicy& policy) {
     policy.after_backward(pass, sync);
     policy.after_window(sync);

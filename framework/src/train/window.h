@@ -40,7 +40,7 @@ struct WindowParts {
   c10::Device device;
   int64_t divisor = 1;
   /// Sees the gradient accumulated so far, after each backward and, in the armed one, its
-  /// reduction. `shard`: of the pass, or -1 for one with nothing to do.
+  /// reduction. `shard`: of the pass, or -1 for one of no shard.
   std::function<void(const Pass& pass, int64_t shard)> after_pass = [](const Pass&, int64_t) {};
   /// Sees the window's gradient after its reduction, before clipping; returns whether the
   /// parameters are updated with it.
@@ -55,7 +55,7 @@ class Window {
   WindowOutcome run();
 
  private:
-  /// The passes in order; null for one with nothing to do.
+  /// The passes in order; null for one that only keeps the ranks' numbers equal.
   std::vector<const LoadedPass*> steps() const;
   void scale();
   void run_pass(const Pass& pass, const LoadedPass* loaded);

@@ -18,14 +18,9 @@ class Capture {
 
   void after_pass(const Pass& pass, int64_t shard) {
     if (session_.world() > 1 || shard < 0) return;
-    const at::Tensor now = flat();
-    if (pass.index == 0) {
-      by_shard_.assign(static_cast<size_t>(set_.shards), at::zeros_like(now));
-      before_ = at::zeros_like(now);
-    }
-    at::Tensor& sum = by_shard_[static_cast<size_t>(shard)];
-    sum = sum + (now - before_);
-    before_ = now;
+    if (pass.index == 0) by_shard_.assign(static_cast<size_t>(set_.shards), at::Tensor());
+    by_shard_[static_cast<size_t>(shard)] = flat();
+    last_shard_ = static_cast<size_t>(shard);
   }
 
   bool after_reduction(int64_t window) {
@@ -35,7 +30,7 @@ class Capture {
       gradient.total.push_back(
           {named.name, named.tensor.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true)});
     }
-    gradient.by_shard = std::move(by_shard_);
+    gradient.by_shard = shares_of_shards();
     session_.require_equal_digest(train::digest_of(gradient.total),
                                   fmt::format("the reduced gradient of window {}", window));
     set_.windows.push_back(std::move(gradient));
@@ -43,6 +38,19 @@ class Capture {
   }
 
  private:
+  /// Gradients are summed shard by shard, so after a shard's last pass they are its share; after
+  /// the window's last pass they are the total.
+  std::vector<at::Tensor> shares_of_shards() {
+    std::vector<at::Tensor> shares = std::move(by_shard_);
+    for (size_t shard = 0; shard < shares.size(); ++shard) {
+      if (!shares[shard].defined()) shares[shard] = at::zeros_like(shares[last_shard_]);
+    }
+    for (size_t shard = 0; shard < shares.size(); ++shard) {
+      if (shard != last_shard_) shares[last_shard_] = shares[last_shard_] - shares[shard];
+    }
+    return shares;
+  }
+
   at::Tensor flat() const {
     std::vector<at::Tensor> parts;
     for (const NamedTensor& named : session_.parameters().named_gradients())
@@ -52,7 +60,7 @@ class Capture {
 
   RankSession& session_;
   GradientSet& set_;
-  at::Tensor before_;
+  size_t last_shard_ = 0;
   std::vector<at::Tensor> by_shard_;
 };
 
