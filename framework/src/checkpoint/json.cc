@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <set>
 
 namespace tally::checkpoint {
@@ -91,10 +90,8 @@ void require_keys(const Json& object, const std::vector<std::string>& keys,
 
 int64_t integer_at(const Json& object, const std::string& key, const std::string& file) {
   const Json& value = object.at(key);
-  const bool too_large =
-      value.is_number_unsigned() &&
-      value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
-  if (!value.is_number_integer() || too_large || value.get<int64_t>() < 0)
+  // An unsigned value above 2^63 - 1 comes out negative.
+  if (!value.is_number_integer() || value.get<int64_t>() < 0)
     refuse(file, key, "an integer from 0 to 2^63 - 1", value);
   return value.get<int64_t>();
 }

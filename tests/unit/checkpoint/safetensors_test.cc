@@ -72,7 +72,7 @@ TEST(Safetensors, GivesTheSameBytesInWhateverOrderTheTensorsCome) {
 TEST(Safetensors, WritesTheValuesOfViewsAndOfNegatives) {
   TemporaryFolder folder;
   const at::Tensor base = at::arange(6, at::kFloat).view({2, 3});
-  const at::Tensor negative = at::imag(at::complex(at::zeros({2}), at::ones({2})).conj());
+  const at::Tensor negative = at::_neg_view(at::ones({2}));
   ASSERT_TRUE(negative.is_neg());
   save_safetensors(folder / "a", {{"transposed", base.t()},
                                   {"column", base.select(1, 1)},
