@@ -27,7 +27,7 @@ std::array<int8_t, kVocabulary> draw_permutation(std::mt19937_64& engine) {
 }  // namespace
 
 Rule::Rule(uint64_t seed, double noise)
-    : seed_(seed), last_share_((1 - noise) * 2 / 3), before_share_((1 - noise) / 3) {
+    : seed_(seed), noise_(noise), last_share_((1 - noise) * 2 / 3), before_share_((1 - noise) / 3) {
   std::mt19937_64 engine(seed_);
   last_ = draw_permutation(engine);
   before_ = draw_permutation(engine);
@@ -35,7 +35,7 @@ Rule::Rule(uint64_t seed, double noise)
 
 std::array<double, kVocabulary> Rule::next(int64_t before, int64_t last) const {
   std::array<double, kVocabulary> result;
-  result.fill((1 - last_share_ - before_share_) / static_cast<double>(kVocabulary));
+  result.fill(noise_ / static_cast<double>(kVocabulary));
   result[static_cast<size_t>(last_[static_cast<size_t>(last)])] += last_share_;
   result[static_cast<size_t>(before_[static_cast<size_t>(before)])] += before_share_;
   return result;

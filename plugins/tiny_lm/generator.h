@@ -38,6 +38,7 @@ class Rule {
 
  private:
   uint64_t seed_;
+  double noise_;
   double last_share_;
   double before_share_;
   std::array<int8_t, kVocabulary> last_;
