@@ -47,6 +47,12 @@ TEST_F(DataLockTest, IsTheSameTextInWhateverOrderTheFilesCome) {
   EXPECT_EQ(DataLock::of(folder_.path(), {"train.jsonl", "deep/test.jsonl", "train.jsonl"}),
             lock());
   EXPECT_EQ(DataLock::from_json(expected, "data.lock.json"), lock());
+
+  const std::string reordered =
+      R"({"format":"tally-data-lock/1","files":[{"name":"train.jsonl","size":4,"sha256":")" +
+      sha256("one\n").hex() + R"("},{"name":"deep/test.jsonl","size":5,"sha256":")" +
+      sha256("two!\n").hex() + R"("}]})";
+  EXPECT_EQ(DataLock::from_json(reordered, "data.lock.json"), lock());
 }
 
 TEST_F(DataLockTest, PassesUnchangedDataAndIgnoresOtherFiles) {
