@@ -74,11 +74,13 @@ void DataLock::check(const std::filesystem::path& folder) const {
     if (std::filesystem::exists(folder / entry.name, error))
       found.files_.push_back(entry_of(folder, entry.name));
   }
-  std::string lines;
-  for (const std::string& difference : differences(found)) lines += "\n  " + difference;
-  if (!lines.empty())
-    throw DataError("the data in " + folder.string() + " is not what was locked:" + lines +
-                    "\nrestore these files, or make the data anew: `tally clean --scope all`, "
+  // One line: a rank's log and the launcher show the first line of an error.
+  std::string text;
+  for (const std::string& difference : differences(found))
+    text += (text.empty() ? "" : "; ") + difference;
+  if (!text.empty())
+    throw DataError("the data in " + folder.string() + " is not what was locked: " + text +
+                    "; restore these files, or make the data anew: `tally clean --scope all`, "
                     "then `tally prepare`");
 }
 

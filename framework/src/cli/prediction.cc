@@ -77,6 +77,7 @@ std::vector<Answer> ask_predictions(const Terminal& terminal) {
 
 void show_answers(const std::vector<Answer>& answers, const Terminal& terminal) {
   int right = 0;
+  terminal.line();
   for (const Answer& answer : answers) {
     right += answer.correct ? 1 : 0;
     const std::string given = answer.given.empty() ? "no answer" : answer.given;

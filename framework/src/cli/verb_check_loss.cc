@@ -172,7 +172,9 @@ int run(const CheckLossOptions& options, const Terminal& terminal) {
   const std::vector<LossCheck> checks = check_all(options);
   terminal.document(document_of(checks));
   show_weights(checks, terminal);
+  terminal.line();
   show_blind_spots(checks, terminal);
+  terminal.line();
   show_one_parameter(checks, terminal);
   int exit_code = 0;
   for (const LossCheck& check : checks) {

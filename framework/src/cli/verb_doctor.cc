@@ -30,6 +30,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kTimeout{60};
+#if defined(__clang__)
+constexpr const char* kCompiler = "Clang";
+#else
+constexpr const char* kCompiler = "GCC";
+#endif
 
 struct DoctorOptions {
   std::vector<std::string> plugin_path;
@@ -52,10 +57,9 @@ std::string cuda_version() {
 }
 
 std::vector<Check> check_versions() {
-  return {
-      {"tally", true, fmt::format("{}, hook API {}", kVersion, TALLY_HOOK_API)},
-      {"LibTorch", true, fmt::format("{}, {}", TORCH_VERSION, cuda_version())},
-      {"compiler", true, fmt::format("GCC-compatible {}, {}", __VERSION__, TALLY_ARCHITECTURE)}};
+  return {{"tally", true, fmt::format("{}, hook API {}", kVersion, TALLY_HOOK_API)},
+          {"LibTorch", true, fmt::format("{}, {}", TORCH_VERSION, cuda_version())},
+          {"compiler", true, fmt::format("{} {}, {}", kCompiler, __VERSION__, TALLY_ARCHITECTURE)}};
 }
 
 std::vector<fs::path> plugin_files(const fs::path& folder) {

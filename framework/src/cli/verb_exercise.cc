@@ -124,8 +124,8 @@ void show_arithmetic(const Exercise& exercise, const Terminal& terminal) {
   report::Table table({{"recipe"},
                        {"loss before", Align::kRight},
                        {"loss after", Align::kRight},
-                       {"one token weighs before"},
-                       {"after"}});
+                       {"a token weighs before"},
+                       {"a token weighs after"}});
   for (const Arithmetic& row : exercise.arithmetic) {
     table.row({row.recipe, text(row.before.objective), text(row.after.objective),
                weights(row.before), weights(row.after)});
@@ -171,6 +171,7 @@ int run(const ExerciseOptions& options, const Terminal& terminal) {
   if (options.predict) document["predictions"] = document_of(answers);
   terminal.document(document);
   show_arithmetic(exercise, terminal);
+  terminal.line();
   show_model(exercise, terminal);
   if (options.predict) show_answers(answers, terminal);
   return exercise.as_expected() ? 0 : 1;

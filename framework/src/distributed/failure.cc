@@ -17,7 +17,13 @@ namespace {
 constexpr int kLostRank = 4;
 constexpr int kUnforeseen = 70;
 
+/// Without the source position in front that Gloo writes: "[/path/pair.cc:547] Connection closed".
 std::string first_line_of(std::string text) {
+  if (text.starts_with('[')) {
+    const size_t begin = text.find("] ");
+    if (begin != std::string::npos && text.rfind(".cc:", begin) != std::string::npos)
+      text.erase(0, begin + 2);
+  }
   const size_t end = text.find('\n');
   if (end != std::string::npos) text.resize(end);
   while (!text.empty() && (text.back() == '.' || text.back() == ' ')) text.pop_back();

@@ -26,6 +26,7 @@ void check(const NamedTensor& parameter, const at::Tensor& first, std::set<const
   if (!tensor.is_leaf()) reject("is no leaf of the graph");
   if (!tensor.requires_grad()) reject("does not require a gradient");
   if (!seen.insert(tensor.unsafeGetTensorImpl()).second) reject("is listed twice");
+  if (!first.defined()) return;  // rejected when its turn comes
   if (tensor.dtype() != first.dtype() || tensor.device() != first.device()) {
     reject(fmt::format("is {}, but the first is {}", text_of(tensor), text_of(first)));
   }

@@ -50,6 +50,25 @@ c10::intrusive_ptr<c10d::Store> connect(const Membership& self, milliseconds tim
 }
 
 std::string presence_key(int64_t rank) { return fmt::format("present/{}", rank); }
+std::string identity_key(int64_t rank) { return fmt::format("identity/{}", rank); }
+std::string compared_key(int64_t rank) { return fmt::format("compared/{}", rank); }
+
+/// The first thing that differs, as a sentence's end; nullopt for equal identities.
+std::optional<std::string> difference_of(const Identity& mine, int64_t my_rank,
+                                         const Identity& theirs, int64_t their_rank) {
+  const auto value = [](const Identity& of, const std::string& what) {
+    const auto found = of.find(what);
+    return found == of.end() ? "nothing" : found->second;
+  };
+  Identity both = mine;
+  both.insert(theirs.begin(), theirs.end());
+  for (const auto& [what, any] : both) {
+    if (value(mine, what) == value(theirs, what)) continue;
+    return fmt::format("{} has {} on rank {} and {} on rank {}", what, value(mine, what), my_rank,
+                       value(theirs, what), their_rank);
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -95,21 +114,38 @@ void Rendezvous::wait_for_all() const {
   }
 }
 
-void Rendezvous::require_equal(const Identity& identity) const {
-  store_->set(fmt::format("identity/{}", self_.rank), bytes_of(nlohmann::json(identity).dump()));
-  for (int64_t rank = 0; rank < self_.world; ++rank) {
-    const auto other = nlohmann::json::parse(text_of(store_->get(fmt::format("identity/{}", rank))))
-                           .get<Identity>();
-    for (const auto& [what, digest] : identity) {
-      const auto found = other.find(what);
-      if (found != other.end() && found->second == digest) continue;
-      throw ConfigError(fmt::format(
-          "ranks do not run the same job: {} has {} on rank {} and {} on rank {}; start every rank "
-          "with the "
-          "same recipe, options and plugin files",
-          what, digest, self_.rank, found == other.end() ? "nothing" : found->second, rank));
-    }
+Identity Rendezvous::identity_of(int64_t rank) const {
+  try {
+    return nlohmann::json::parse(text_of(store_->get(identity_key(rank)))).get<Identity>();
+  } catch (const std::exception& error) {
+    throw RankError(
+        fmt::format("rank {} waited for rank {} to say what it runs, and it never did: {}. Check "
+                    "that rank's log",
+                    self_.rank, rank, first_line(error)));
   }
+}
+
+void Rendezvous::require_equal(const Identity& identity) const {
+  store_->set(identity_key(self_.rank), bytes_of(nlohmann::json(identity).dump()));
+  std::optional<std::string> difference;
+  for (int64_t rank = 0; rank < self_.world && !difference; ++rank)
+    difference = difference_of(identity, self_.rank, identity_of(rank), rank);
+  store_->set(compared_key(self_.rank), std::vector<uint8_t>{1});
+  if (serves_the_store()) wait_until_all_compared();
+  if (difference) {
+    throw ConfigError(
+        fmt::format("ranks do not run the same job: {}; start every rank with the same recipe, "
+                    "options and plugin files",
+                    *difference));
+  }
+}
+
+void Rendezvous::wait_until_all_compared() const {
+  std::vector<std::string> keys;
+  for (int64_t rank = 0; rank < self_.world; ++rank) keys.push_back(compared_key(rank));
+  const auto deadline = std::chrono::steady_clock::now() + timeout_;
+  while (!store_->check(keys) && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(milliseconds(20));
 }
 
 StoreServer::StoreServer(milliseconds timeout) {

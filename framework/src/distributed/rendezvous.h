@@ -6,6 +6,7 @@
 #include <c10/util/intrusive_ptr.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -30,8 +31,8 @@ class Rendezvous {
   /// A world of one without any network.
   static Rendezvous alone();
 
-  /// Throws ConfigError on every rank when ranks differ, naming both ranks and what differs. [every
-  /// rank]
+  /// Throws ConfigError on every rank when ranks differ, naming both ranks and what differs;
+  /// RankError when a rank leaves before it has said what it runs. [every rank]
   void require_equal(const Identity& identity) const;
 
   const c10::intrusive_ptr<c10d::Store>& store() const { return store_; }
@@ -41,6 +42,11 @@ class Rendezvous {
  private:
   Rendezvous() = default;
   void wait_for_all() const;
+  Identity identity_of(int64_t rank) const;
+  bool serves_the_store() const { return self_.rank == 0 && !self_.external_store; }
+  /// The store goes with the rank that serves it, which may be about to fail: the others must have
+  /// read before. A rank that never compares is found by whoever needs it next.
+  void wait_until_all_compared() const;
 
   Membership self_;
   std::chrono::milliseconds timeout_{0};

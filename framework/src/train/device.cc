@@ -3,6 +3,9 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <tally/error.h>
 #include <torch/cuda.h>
+#include <torch/torch.h>
+
+#include <cstdlib>
 
 namespace tally::train {
 
@@ -31,6 +34,13 @@ Transport choose_transport(const Settings& settings, const Membership& self, c10
   const bool own_gpu =
       device.is_cuda() && self.local_world <= static_cast<int64_t>(torch::cuda::device_count());
   return own_gpu ? Transport::kNccl : Transport::kGloo;
+}
+
+void make_deterministic() {
+  // cuBLAS is deterministic with a workspace of fixed size alone.
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
 }
 
 void use_device(c10::Device device) {

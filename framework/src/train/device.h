@@ -18,6 +18,10 @@ c10::Device choose_device(const Settings& settings, const distributed::Membershi
 distributed::Transport choose_transport(const Settings& settings,
                                         const distributed::Membership& self, c10::Device device);
 
+/// Equal runs of this process give equal bits from now on, on a GPU too; an operation that cannot
+/// throws and names itself. Before any other use of the GPU.
+void make_deterministic();
+
 /// Makes a GPU the calling thread's; nothing for the CPU.
 void use_device(c10::Device device);
 

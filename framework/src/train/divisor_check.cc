@@ -30,6 +30,20 @@ void run_window(RankSession& session, PolicySync& sync, distributed::GradientBuc
   });
 }
 
+/// Smallest and largest value of the gradients on every rank, [world, 2]. Shared, so that all ranks
+/// judge alike: one of them may hold what it should by chance.
+at::Tensor measured(RankSession& session) {
+  const at::Tensor gradients = session.parameters().gradients();
+  const at::Tensor mine =
+      at::stack({gradients.min(), gradients.max()}).to(at::kCPU, at::kDouble).view({1, 2});
+  if (session.world() == 1) return mine;
+  at::Tensor all = at::empty({session.world(), 2}, mine.options());
+  session.groups()
+      .state.all_gather(all, mine, distributed::CollectiveKind::kStateGather, 0)
+      ->wait();
+  return all;
+}
+
 }  // namespace
 
 int64_t check_divisor(RankSession& session) {
@@ -49,22 +63,25 @@ int64_t check_divisor(RankSession& session) {
     parameters.gradients().fill_(static_cast<double>(session.rank() + 1));
     run_window(session, sync, buckets);
   }
-  const double expected =
-      static_cast<double>(world * (world + 1)) / 2.0 / static_cast<double>(divisor);
-  const double low = parameters.gradients().min().item<double>();
-  const double high = parameters.gradients().max().item<double>();
+  const at::Tensor held = measured(session);
   parameters.clear_gradients();
+  const std::string identity = session.job().policy.identity().text();
   session.job().policy =
       session.job().factory->create<SyncPolicy>(session.job().recipe.section("sync_policy"));
-  const double tolerance = kRelativeTolerance * expected;
-  if (std::abs(low - expected) <= tolerance && std::abs(high - expected) <= tolerance)
-    return divisor;
-  throw PluginError(
-      fmt::format("{} says that it divides the sum over {} ranks by {}, so gradients of rank + 1 "
-                  "must become {:g}, but rank {} "
-                  "holds {}; correct its divisor(), or what it does",
-                  session.job().policy.identity().text(), world, divisor, expected, session.rank(),
-                  low == high ? fmt::format("{:g}", low) : fmt::format("{:g} to {:g}", low, high)));
+  const double expected =
+      static_cast<double>(world * (world + 1)) / 2.0 / static_cast<double>(divisor);
+  for (int64_t rank = 0; rank < world; ++rank) {
+    const double low = held[rank][0].item<double>();
+    const double high = held[rank][1].item<double>();
+    const double tolerance = kRelativeTolerance * expected;
+    if (std::abs(low - expected) <= tolerance && std::abs(high - expected) <= tolerance) continue;
+    throw PluginError(fmt::format(
+        "{} says that it divides the sum over {} ranks by {}, so gradients of rank + 1 must become "
+        "{:g}, but rank {} holds {}; correct its divisor(), or what it does",
+        identity, world, divisor, expected, rank,
+        low == high ? fmt::format("{:g}", low) : fmt::format("{:g} to {:g}", low, high)));
+  }
+  return divisor;
 }
 
 }  // namespace tally::train

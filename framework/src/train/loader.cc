@@ -1,7 +1,6 @@
 #include "train/loader.h"
 
 #include "train/device.h"
-#include "train/stop_request.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
@@ -76,7 +75,7 @@ void Loader::work(const std::stop_token& stop) {
     if (record.has_data) load_shards(prepared.plan, prepared, record);
     record.chain = chain_;
     record.finished = wait_for_report(window - 2, stop);
-    record.stop_signal = stop_signal();
+    record.stop_signal = options_.stop_signal();
     if (stop.stop_requested()) return;
     prepared.agreement = channel_.exchange(record);
     prepared.last = !prepared.agreement.has_data || prepared.agreement.stop_signal != 0;
@@ -147,12 +146,29 @@ std::optional<FinishedWindow> Loader::wait_for_report(int64_t window, const std:
     reports_.pop_front();
   }
   if (report.window != window) throw std::logic_error("windows were reported out of order");
-  if (report.copied) report.copied->synchronize();
+  if (report.copied) wait_for_device(report);
   const double* values = report.values.const_data_ptr<double>();
   FinishedWindow finished{window, std::isfinite(values[1]), values[0], values[1],
                           {},     std::move(report.counts)};
   finished.sums.assign(values + 2, values + 2 + options_.terms);
   return finished;
+}
+
+void Loader::wait_for_device(const FinishedReport& report) const {
+  // Not synchronize(): a collective whose peer is lost never ends, and nothing here could end that
+  // wait.
+  constexpr std::chrono::microseconds kPoll{50};
+  const auto deadline = std::chrono::steady_clock::now() + options_.timeout;
+  while (!report.copied->query()) {
+    if (std::chrono::steady_clock::now() >= deadline) {
+      throw RankError(fmt::format(
+          "rank {} waited {:g} s (run.timeout) for its GPU to finish window {}: another rank is "
+          "lost or late in the "
+          "reduction of the gradients",
+          rank_, std::chrono::duration<double>(options_.timeout).count(), report.window));
+    }
+    std::this_thread::sleep_for(kPoll);
+  }
 }
 
 void Loader::hand_over(PreparedWindow prepared) {

@@ -4,10 +4,12 @@
 #include "train/job.h"
 #include "train/plan_chain.h"
 #include "train/state_recording.h"
+#include "train/stop_request.h"
 
 #include <c10/core/Device.h>
 #include <c10/core/Event.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -57,7 +59,9 @@ struct LoaderOptions {
   Digest chain;  ///< Of the windows before range.begin.
   c10::Device device =
       c10::kCPU;  ///< Batches for a GPU lie in pinned memory: nobody waits for the copy.
+  std::chrono::milliseconds timeout = std::chrono::minutes(5);  ///< run.timeout
   std::function<void(const std::exception_ptr&)> on_failure = [](const std::exception_ptr&) {};
+  std::function<int64_t()> stop_signal = train::stop_signal;  ///< Asked once a window.
 };
 
 /// The loader thread: plans, loads and counts one window ahead of the trainer and exchanges the
@@ -89,6 +93,7 @@ class Loader {
                    distributed::ControlRecord& record);
   std::optional<distributed::FinishedWindow> wait_for_report(int64_t window,
                                                              const std::stop_token& stop);
+  void wait_for_device(const FinishedReport& report) const;
   void hand_over(PreparedWindow prepared);
 
   const Job& job_;

@@ -45,12 +45,7 @@ RankSession::RankSession(Job& job, const Membership& self, BoardWriter board)
   plugin::set_place(fmt::format("before window 0, rank {}", self.rank));
   at::set_num_threads(static_cast<int>(job.settings.threads));
   device_ = choose_device(job.settings, self);
-  if (device_.is_cuda()) {
-    // Two runs of one recipe give equal bits: no atomics in backward, no algorithm picked by
-    // timing.
-    at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
-    at::globalContext().setDeterministicFillUninitializedMemory(false);
-  }
+  if (job.settings.deterministic) make_deterministic();
   use_device(device_);
   prepare_data();
   join();

@@ -22,6 +22,7 @@ void read_run(const recipe::Section& run, Settings& settings) {
   settings.threads = run.integer_in("threads", 1, 1, 1024);
   settings.device = run.choice("device", "auto", {"auto", "cpu", "cuda"});
   settings.backend = run.choice("backend", "auto", {"auto", "gloo", "nccl"});
+  settings.deterministic = run.boolean("deterministic", true);
   settings.allow_idle_ranks = run.boolean("allow_idle_ranks", false);
   settings.bucket_bytes = run.integer_in("bucket_bytes", int64_t{25} << 20, 1, kAnyCount);
 }

@@ -21,6 +21,8 @@ struct Settings {
   int64_t threads = 1;                   ///< Of LibTorch within an operation; decides bits.
   std::string device;                    ///< "auto", "cpu" or "cuda".
   std::string backend;                   ///< "auto", "gloo" or "nccl"; of the gradients.
+  bool deterministic =
+      true;  ///< Equal runs give equal bits on a GPU; an operation that cannot is an error.
   bool allow_idle_ranks = false;
 
   std::filesystem::path data_folder;

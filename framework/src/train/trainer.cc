@@ -17,8 +17,7 @@ namespace {
 using distributed::Phase;
 using Clock = std::chrono::steady_clock;
 
-/// How long the trainer may take to notice the loader's failure by itself: it may sit in a wait for
-/// a lost GPU peer.
+/// How long the trainer may take to notice the loader's failure by itself.
 constexpr std::chrono::seconds kFailureGrace{3};
 
 double seconds_since(Clock::time_point start) {
@@ -26,6 +25,10 @@ double seconds_since(Clock::time_point start) {
 }
 
 }  // namespace
+
+void end_process_soon(const std::exception_ptr& failure) {
+  distributed::end_process_within(kFailureGrace, distributed::exit_code_of(failure));
+}
 
 Trainer::Trainer(RankSession& session, TrainerOptions options)
     : session_(session),
@@ -59,9 +62,9 @@ LoaderOptions Trainer::loader_options() const {
   options.range = options_.range;
   options.chain = state_.history().chain;
   options.device = session_.device();
-  options.on_failure = [](const std::exception_ptr& failure) {
-    distributed::end_process_within(kFailureGrace, distributed::exit_code_of(failure));
-  };
+  options.timeout = session_.job().settings.timeout;
+  options.on_failure = options_.on_loader_failure;
+  options.stop_signal = options_.stop_signal;
   return options;
 }
 

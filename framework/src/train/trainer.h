@@ -8,11 +8,16 @@
 #include "train/run_state.h"
 #include "train/window.h"
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
 
 namespace tally::train {
+
+/// Ends this process soon: the trainer may sit in a wait for a lost GPU peer that nothing local can
+/// wake.
+void end_process_soon(const std::exception_ptr& failure);
 
 struct TrainerOptions {
   WindowRange range;
@@ -23,6 +28,10 @@ struct TrainerOptions {
   std::function<bool(int64_t window)> after_reduction = [](int64_t) { return true; };
   /// Told of each window's metrics when all ranks know them.
   std::function<void(const WindowMetrics&)> on_metrics = [](const WindowMetrics&) {};
+  /// Runs on the loader's thread when that has failed, besides the exception that run() throws.
+  std::function<void(const std::exception_ptr&)> on_loader_failure = end_process_soon;
+  /// The signal that asks this rank to stop, or 0.
+  std::function<int64_t()> stop_signal = train::stop_signal;
   /// Where rank 0 writes a JSON line a window; nullopt: nowhere.
   std::optional<std::filesystem::path> metrics_file;
 };

@@ -43,8 +43,11 @@ std::optional<Fit> fit(const at::Tensor& gradient, const std::vector<at::Tensor>
     return std::nullopt;
   const at::Tensor solution = at::linalg_pinv(normal).matmul(right);
   Fit result;
-  for (int64_t i = 0; i < solution.numel(); ++i)
-    result.coefficients.push_back(solution[i].item<double>());
+  for (int64_t i = 0; i < solution.numel(); ++i) {
+    // What rounding leaves of a share that is absent reads as the zero that it is.
+    const double value = solution[i].item<double>();
+    result.coefficients.push_back(std::abs(value) < kSame * kSame ? 0.0 : value);
+  }
   const double size = gradient.norm().item<double>();
   result.residual =
       size > 0.0 ? (gradient - matrix.matmul(solution)).norm().item<double>() / size : 0.0;
