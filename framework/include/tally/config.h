@@ -15,7 +15,7 @@ namespace tally {
 /// getter throws ConfigError, naming file, line and section, when the value has another type, and
 /// also when the key is absent and no fallback was given.
 ///
-/// Threads: the constructor's thread only. Ownership: the host's; valid as long as the hook lives.
+/// Threads: getters in the constructor, reject anywhere. Owner: the host; lives as long as the hook.
 class Config {
  public:
   virtual ~Config() = default;
