@@ -66,10 +66,10 @@ TEST_F(DataLockTest, ListsEveryFileThatChangedOrIsMissing) {
   std::filesystem::remove(folder_.path() / "deep" / "test.jsonl");
   EXPECT_EQ(error_of<DataError>([&] { before.check(folder_.path()); }),
             "the data in " + folder_.path().string() +
-                " is not what was locked:\n  deep/test.jsonl is missing: 5 bytes, SHA-256 " +
-                sha256("two!\n").hex() + " was locked\n  train.jsonl changed: 4 bytes, SHA-256 " +
+                " is not what was locked: deep/test.jsonl is missing: 5 bytes, SHA-256 " +
+                sha256("two!\n").hex() + " was locked; train.jsonl changed: 4 bytes, SHA-256 " +
                 sha256("one\n").hex() + " was locked, 4 bytes, SHA-256 " + sha256("0ne\n").hex() +
-                " is there\nrestore these files, or make the data anew: `tally clean --scope all`, "
+                " is there; restore these files, or make the data anew: `tally clean --scope all`, "
                 "then `tally prepare`");
 }
 
