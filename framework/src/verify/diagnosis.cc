@@ -103,11 +103,11 @@ std::string diagnose(const GradientSet& reference, const GradientSet& other) {
     return fmt::format("{:.6g} times the reference: {}", factor, name_of_factor(factor, other));
   }
   if (!expected.by_shard.empty()) {
-    std::vector<at::Tensor> by_rank(static_cast<size_t>(other.world));
+    // A rank without a shard has a share of zero.
+    std::vector<at::Tensor> by_rank(static_cast<size_t>(other.world), at::zeros_like(gradient));
     for (size_t shard = 0; shard < expected.by_shard.size(); ++shard) {
       at::Tensor& sum = by_rank[shard % by_rank.size()];
-      const at::Tensor part = expected.by_shard[shard].to(at::kDouble);
-      sum = sum.defined() ? sum + part : part;
+      sum = sum + expected.by_shard[shard].to(at::kDouble);
     }
     const std::optional<Fit> ranks = fit(gradient, by_rank);
     if (ranks && ranks->residual < kSame) {
