@@ -23,7 +23,9 @@ class BadLine(TallyTest):
         return json.dumps({**example(SHORT), **members})
 
     def test_malformed_json(self):
-        self.refused('{"input_ids": [1, 2', "malformed JSON at byte 20", "every line is one object with input_ids, labels")
+        self.refused(
+            '{"input_ids": [1, 2', "malformed JSON at byte 20", "every line is one object with input_ids, labels"
+        )
 
     def test_line_that_is_no_object(self):
         self.refused("[1, 2, 3]", "the line is an array", "every line is one object")
@@ -31,7 +33,9 @@ class BadLine(TallyTest):
     def test_token_out_of_range(self):
         ids = example(SHORT)["input_ids"]
         self.refused(self.changed(input_ids=[*ids[:-1], 4]), "input_ids[15] is 4; a token is an integer from 0 to 3")
-        self.refused(self.changed(labels=[-1, *ids[1:]]), "labels[0] is -1; a token is", "an unsupervised label is -100")
+        self.refused(
+            self.changed(labels=[-1, *ids[1:]]), "labels[0] is -1; a token is", "an unsupervised label is -100"
+        )
 
     def test_token_that_is_no_integer(self):
         self.refused(self.changed(input_ids=["a"] * SHORT), 'input_ids[0] is "a"')
@@ -153,8 +157,6 @@ class EmptyWindow(TallyTest):
         trained = [entry for entry in metrics if entry["window"] not in self.empty]
         self.assertLess(trained[-1]["loss"], trained[0]["loss"])
         self.assertTrue(all(entry["terms"][0]["n"][1] == 0 for entry in metrics))
-
-
 
 
 if __name__ == "__main__":

@@ -10,7 +10,16 @@ from tally_program import PROGRAM, SOURCE, TallyTest
 SHIPPED = PROGRAM.parent.parent / "lib/tally/plugins"
 BROKEN = pathlib.Path(os.environ["TALLY_BAD_PLUGINS"])  # one broken plugin a failure
 FALSE_POLICIES = pathlib.Path(os.environ["TALLY_TEST_PLUGINS"])
-SMALL = ("--set", "train.updates=2", "--set", "sampler.batch_size=2", "--set", "run.device=cpu", "--set", "run.timeout=3")
+SMALL = (
+    "--set",
+    "train.updates=2",
+    "--set",
+    "sampler.batch_size=2",
+    "--set",
+    "run.device=cpu",
+    "--set",
+    "run.timeout=3",
+)
 
 
 class BadPlugin(TallyTest):
@@ -34,7 +43,10 @@ class BadPlugin(TallyTest):
         self.refused(5, *words, arguments=("--set", "task.plugin=tiny_lmm", "--plugin-path", "plugins"))
 
     def test_missing_file(self):
-        words = ('plugin "./mine.so" was not found: there is no mine.so', "a path is relative to the file that wrote it")
+        words = (
+            'plugin "./mine.so" was not found: there is no mine.so',
+            "a path is relative to the file that wrote it",
+        )
         self.refused(5, *words, arguments=("--set", "task.plugin=./mine.so"))
 
     def test_plugin_of_another_stamp(self):
@@ -71,7 +83,10 @@ class BadPlugin(TallyTest):
         self.refused(5, "plugins/token_mean.so", "ELF")
 
     def test_hook_that_the_plugin_lacks(self):
-        words = ('[sampler] asks for the hook "other", which plugin rank_split 0.1.0 lacks', 'it offers sampler "rank_split"')
+        words = (
+            '[sampler] asks for the hook "other", which plugin rank_split 0.1.0 lacks',
+            'it offers sampler "rank_split"',
+        )
         self.refused(2, *words, 'hook = "NAME"', arguments=("--set", "sampler.hook=other"))
 
     def test_plugin_of_another_kind(self):

@@ -49,7 +49,11 @@ class BadRecipe(TallyTest):
 
     def test_two_samplers(self):
         recipe = self.shipped(("[sampler]", "[[sampler]]"), more='[[sampler]]\nplugin = "rank_split"\n')
-        self.refused("own.toml:6: [[sampler]] is an array of tables, but one table was expected", "write [sampler]", recipe=recipe)
+        self.refused(
+            "own.toml:6: [[sampler]] is an array of tables, but one table was expected",
+            "write [sampler]",
+            recipe=recipe,
+        )
 
     def test_no_sampler(self):
         recipe = self.shipped(('[sampler]\nplugin = "rank_split"\n', ""))
@@ -57,7 +61,9 @@ class BadRecipe(TallyTest):
 
     def test_state_provided_twice(self):
         recipe = self.shipped(more='[[state]]\nplugin = "rng_state"\n')
-        self.refused("own.toml:16", "the state 'rng_state/1' is provided twice", "leave one [[state]] out", recipe=recipe)
+        self.refused(
+            "own.toml:16", "the state 'rng_state/1' is provided twice", "leave one [[state]] out", recipe=recipe
+        )
 
     def test_no_ranks(self):
         self.refused("run.ranks = 0 must lie between 1 and", arguments=("--ranks", "0"))

@@ -8,7 +8,16 @@ import unittest
 
 from tally_program import PROGRAM, SOURCE, TallyTest
 
-SMALL = ("--set", "train.updates=2", "--set", "sampler.batch_size=2", "--set", "run.device=cpu", "--set", "run.timeout=3")
+SMALL = (
+    "--set",
+    "train.updates=2",
+    "--set",
+    "sampler.batch_size=2",
+    "--set",
+    "run.device=cpu",
+    "--set",
+    "run.timeout=3",
+)
 TRAIN = ("train", "recipes/correct.toml", *SMALL)
 
 
@@ -112,7 +121,9 @@ class FullDisk(TallyTest):
         before = self.tally.files("artifacts")
         self.assertIn("checkpoints/step-0002/manifest.sha256", before)
         self.refused((*TRAIN, "--set", "train.updates=3"), "artifacts/checkpoints")
-        self.assertEqual(self.tally.files("artifacts"), before, "the earlier checkpoint is whole, and nothing is beside it")
+        self.assertEqual(
+            self.tally.files("artifacts"), before, "the earlier checkpoint is whole, and nothing is beside it"
+        )
         self.succeed("evaluate", "--set", "run.device=cpu")
 
 

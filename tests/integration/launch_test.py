@@ -4,6 +4,7 @@ import os
 import re
 import socket
 import unittest
+from collections.abc import Callable
 
 from processes import in_session
 from tally_program import PROGRAM, SOURCE, TallyProgram, TallyTest
@@ -23,6 +24,18 @@ def free_port(ports=range(30000, 40000)) -> int:
         except OSError:
             continue
     raise AssertionError("no port of {} is free".format(ports))
+
+
+def by_hand(port: int) -> Callable[[int], dict[str, str]]:
+    """torchrun's contract, as a person would write it: the environment of each of two ranks."""
+    return lambda rank: {
+        "RANK": str(rank),
+        "WORLD_SIZE": "2",
+        "LOCAL_RANK": str(rank),
+        "LOCAL_WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+    }
 
 
 class Launched(TallyTest):
@@ -64,14 +77,7 @@ class Launched(TallyTest):
 
 class ByHand(Launched):
     def test_torchrun_contract_without_agent_store(self):
-        port = free_port()
-        self.assert_trains_alike(
-            "torchrun",
-            lambda rank: {
-                "RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2",
-                "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-            },
-        )  # fmt: skip
+        self.assert_trains_alike("torchrun", by_hand(free_port()))
 
     def test_slurm(self):
         """The port follows from the job's number, so that nobody has to choose one."""
@@ -96,9 +102,7 @@ class ByHand(Launched):
 
     def test_mpich(self):
         port = free_port()
-        self.assert_trains_alike(
-            "MPI", lambda rank: {"PMI_RANK": str(rank), "PMI_SIZE": "2", "MASTER_PORT": str(port)}
-        )
+        self.assert_trains_alike("MPI", lambda rank: {"PMI_RANK": str(rank), "PMI_SIZE": "2", "MASTER_PORT": str(port)})
 
     def refused(self, environment, *words: str) -> None:
         result = self.tally.run(*TRAIN, environment=environment, timeout=30)
@@ -111,21 +115,19 @@ class ByHand(Launched):
         self.refused({"RANK": "2", "WORLD_SIZE": "2"}, "the environment's RANK is '2'", "an integer from 0 to 1")
 
     def test_different_recipes(self):
-        port = free_port()
-        environment = lambda rank: {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_PORT": str(port)}
         other = ("train", "recipes/wrong.toml", *OPTIONS)
-        for result in self.run_pair(environment, (TRAIN, other)):
+        for result in self.run_pair(by_hand(free_port()), (TRAIN, other)):
             self.assertEqual(result.code, 2, result)
             self.assertIn("ranks do not run the same job: ", result.stderr)
             for words in (r"'correct' \w{64} on rank 0", r"'wrong' \w{64} on rank 1", "start every rank with the same"):
                 self.assertTrue(re.search(words, result.stderr), result)
 
     def test_different_values(self):
-        port = free_port()
-        environment = lambda rank: {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_PORT": str(port)}
-        for result in self.run_pair(environment, (TRAIN, (*TRAIN, "--set", "optimizer.learning_rate=0.1"))):
+        for result in self.run_pair(by_hand(free_port()), (TRAIN, (*TRAIN, "--set", "optimizer.learning_rate=0.1"))):
             self.assertEqual(result.code, 2, result)
-            digests = re.findall(r"the resolved recipe has 'correct' (\w{64}) on rank \d and 'correct' (\w{64})", result.stderr)
+            digests = re.findall(
+                r"the resolved recipe has 'correct' (\w{64}) on rank \d and 'correct' (\w{64})", result.stderr
+            )
             self.assertNotEqual(*digests[0])
 
 

@@ -57,7 +57,9 @@ class WithData(TallyTest):
     def assert_board(self, text: str, ranks=(0, 1)) -> None:
         """Each rank's line says window, phase and last collective."""
         for rank in ranks:
-            self.assertRegex(text, r"(?m)^  rank {}: window \d+, [a-z ]+ for [\d.]+ s; last collective: \S".format(rank))
+            self.assertRegex(
+                text, r"(?m)^  rank {}: window \d+, [a-z ]+ for [\d.]+ s; last collective: \S".format(rank)
+            )
 
 
 class LostRank(WithData):

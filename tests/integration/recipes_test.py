@@ -70,7 +70,16 @@ class EqualOnAnyNumberOfRanks(WithData):
 
 class StoredRecipe(WithData):
     def test_runs_again_to_the_same_bits(self):
-        changes = ("--set", "optimizer.learning_rate=0.07", "--set", "seed=5", "--ranks", "2", "--set", "optimizer.momentum=0.5")
+        changes = (
+            "--set",
+            "optimizer.learning_rate=0.07",
+            "--set",
+            "seed=5",
+            "--ranks",
+            "2",
+            "--set",
+            "optimizer.momentum=0.5",
+        )
         self.succeed("train", "recipes/correct.toml", *SHORT, *changes)
         with TallyProgram() as again:
             for name in ("recipes", "configs"):
@@ -143,7 +152,9 @@ class Compare(WithData):
         """The numbers of one line of the table, from the files alone."""
         reference, found = self.gradient("reference"), self.gradient(recipe)
         self.assertEqual((len(reference), found.keys()), (30, reference.keys()))
-        flat = [list(itertools.chain.from_iterable(gradient[name] for name in reference)) for gradient in (reference, found)]
+        flat = [
+            list(itertools.chain.from_iterable(gradient[name] for name in reference)) for gradient in (reference, found)
+        ]
         errors = [abs(value - wanted) for wanted, value in zip(*flat)]
         sizes = [abs(wanted) for wanted in flat[0]]
         return {
@@ -183,7 +194,8 @@ class Compare(WithData):
         """More ranks than shards, when that is allowed: the third rank takes part with a zero gradient."""
         rows = self.compare("--ranks", "3", "--set", "run.allow_idle_ranks=true", *SHORT)
         self.assertEqual(rows["correct"]["out_of_tolerance"], 0)
-        self.assertLessEqual(rows["correct"]["max_abs_error"], 2**-23 * rows["correct"]["max_reference"])
+        # Times 3 and divided by 3 rounds twice, where 2 ranks round nowhere.
+        self.assertLessEqual(rows["correct"]["max_abs_error"], 2**-20 * rows["correct"]["max_reference"])
         _, metadata = read_floats(self.tally.folder / "outputs/gradients/correct.safetensors")
         run = json.loads(metadata["run"])
         self.assertEqual((run["world"], run["windows"][0]["counts_by_rank"][2]), (3, 0))

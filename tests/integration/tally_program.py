@@ -15,9 +15,30 @@ PROGRAM = pathlib.Path(os.environ["TALLY_PROGRAM"])
 SOURCE = pathlib.Path(os.environ["TALLY_SOURCE"])
 WITHOUT_CAPABILITIES = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
 # What would make the program a rank of another run, or let it find other plugins.
-UNWANTED = ("RANK", "WORLD_SIZE", "LOCAL_", "MASTER_", "SLURM_", "OMPI_", "PMI_", "MPI_", "TORCHELASTIC_", "TALLY_", "PYTHONPATH")
-STACK_TRACE_MARKS = ("terminate called", "what():", "frame #", "C++ CapturedTraceback", "Exception raised from",
-                     "Traceback", "AddressSanitizer", "runtime error:", "Segmentation fault")
+UNWANTED = (
+    "RANK",
+    "WORLD_SIZE",
+    "LOCAL_",
+    "MASTER_",
+    "SLURM_",
+    "OMPI_",
+    "PMI_",
+    "MPI_",
+    "TORCHELASTIC_",
+    "TALLY_",
+    "PYTHONPATH",
+)
+STACK_TRACE_MARKS = (
+    "terminate called",
+    "what():",
+    "frame #",
+    "C++ CapturedTraceback",
+    "Exception raised from",
+    "Traceback",
+    "AddressSanitizer",
+    "runtime error:",
+    "Segmentation fault",
+)
 # After the program's end a rank may take a moment to go.
 END_SECONDS = 2
 

@@ -15,7 +15,8 @@ namespace tally {
 /// getter throws ConfigError, naming file, line and section, when the value has another type, and
 /// also when the key is absent and no fallback was given.
 ///
-/// Threads: getters in the constructor, reject anywhere. Owner: the host; lives as long as the hook.
+/// Threads: getters in the constructor, reject anywhere. Owner: the host; lives as long as the
+/// hook.
 class Config {
  public:
   virtual ~Config() = default;

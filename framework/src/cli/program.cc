@@ -42,6 +42,7 @@ int parse_and_run(CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 int run_program(int argc, char** argv) {
+  distributed::keep_libtorch_quiet();
   CLI::App app(
       "tally trains one model on several ranks and gives the gradient that a single device would "
       "have given",

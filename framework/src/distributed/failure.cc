@@ -1,6 +1,7 @@
 #include "distributed/failure.h"
 
 #include <c10/util/Exception.h>
+#include <c10/util/Logging.h>
 #include <fmt/format.h>
 #include <tally/error.h>
 #include <unistd.h>
@@ -84,6 +85,11 @@ void end_process_within(std::chrono::milliseconds grace, int exit_code) {
     std::this_thread::sleep_for(grace);
     std::_Exit(exit_code);
   }).detach();
+}
+
+void keep_libtorch_quiet() {
+  ::setenv("TORCH_CPP_LOG_LEVEL", "FATAL", /*overwrite=*/0);
+  c10::initLogging();
 }
 
 void map_aborts_to_rank_errors() {

@@ -25,6 +25,11 @@ int exit_code_of(const std::exception_ptr& failure);
 /// first call counts. [any thread]
 void end_process_within(std::chrono::milliseconds grace, int exit_code);
 
+/// Keeps LibTorch's own log, which shows a lost connection as a stack trace, from standing beside
+/// the sentences of this program. TORCH_CPP_LOG_LEVEL (INFO, WARNING, ERROR) brings it back. Called
+/// before any thread exists: it changes the environment, for the ranks too.
+void keep_libtorch_quiet();
+
 /// From now on an exception that leaves a thread of the NCCL watchdog, or an abort, ends the
 /// process with exit code 4 and one sentence.
 void map_aborts_to_rank_errors();

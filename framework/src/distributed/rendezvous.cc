@@ -53,7 +53,8 @@ std::string presence_key(int64_t rank) { return fmt::format("present/{}", rank);
 std::string identity_key(int64_t rank) { return fmt::format("identity/{}", rank); }
 std::string compared_key(int64_t rank) { return fmt::format("compared/{}", rank); }
 
-/// The first thing that differs, as a sentence's end; nullopt for equal identities.
+/// All that differs, as a sentence's end; nullopt for equal identities. Other plugins alone would
+/// not say that another recipe names them.
 std::optional<std::string> difference_of(const Identity& mine, int64_t my_rank,
                                          const Identity& theirs, int64_t their_rank) {
   const auto value = [](const Identity& of, const std::string& what) {
@@ -62,12 +63,14 @@ std::optional<std::string> difference_of(const Identity& mine, int64_t my_rank,
   };
   Identity both = mine;
   both.insert(theirs.begin(), theirs.end());
+  std::vector<std::string> differences;
   for (const auto& [what, any] : both) {
     if (value(mine, what) == value(theirs, what)) continue;
-    return fmt::format("{} has {} on rank {} and {} on rank {}", what, value(mine, what), my_rank,
-                       value(theirs, what), their_rank);
+    differences.push_back(fmt::format("{} has {} on rank {} and {} on rank {}", what,
+                                      value(mine, what), my_rank, value(theirs, what), their_rank));
   }
-  return std::nullopt;
+  if (differences.empty()) return std::nullopt;
+  return fmt::format("{}", fmt::join(differences, ", "));
 }
 
 }  // namespace

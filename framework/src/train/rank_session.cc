@@ -75,7 +75,8 @@ void RankSession::join() {
   if (self_.board_file.empty() && self_.world > 1) {
     publisher_ = std::make_unique<distributed::BoardPublisher>(*rendezvous_, board_.board());
   }
-  distributed::Identity identity{{"the resolved recipe", job_.recipe.digest().hex()},
+  distributed::Identity identity{{"the resolved recipe", fmt::format("'{}' {}", job_.settings.name,
+                                                                     job_.recipe.digest().hex())},
                                  {"LibTorch", TORCH_VERSION},
                                  {"the data", sha256(data_lock_).hex()}};
   for (const plugin::LoadedPlugin& loaded : job_.factory->plugins()) {

@@ -1,0 +1,177 @@
+#include "train/evaluation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tally/error.h>
+#include <torch/torch.h>
+
+#include <memory>
+
+namespace tally::train {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// Example i of the split "test" has i + 1 positions; position t loses i + t, and odd examples
+/// weigh 2. A second term has one loss of 10 a sequence.
+class CountingTask final : public Task {
+ public:
+  void prepare(const std::filesystem::path& /*folder*/) override {}
+  std::vector<std::filesystem::path> data_files() const override { return {}; }
+  ExampleTable examples(std::string_view split) const override {
+    if (split == "test") return {{1, 2, 3, 4, 5}};
+    return {};
+  }
+  std::vector<TermInfo> terms() const override {
+    return {{.name = "token", .unit = "token"},
+            {.name = "sequence", .unit = "sequence", .coefficient = 0.5}};
+  }
+  void initialise(int64_t /*seed*/) override {}
+  std::vector<NamedTensor> parameters() override { return {{"weight", weight_}}; }
+  std::vector<NamedTensor> buffers() override { return {{"steps", steps_}}; }
+  void to(at::Device /*device*/) override {}
+  void set_training(bool training) override { training_ = training; }
+
+  Batch load(std::string_view /*split*/, const Microbatch& examples,
+             const std::optional<BatchShape>& /*shape*/) const override {
+    const auto rows = static_cast<int64_t>(examples.size());
+    const at::Tensor weights = at::zeros({rows, 5});
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t id = examples[static_cast<size_t>(row)];
+      weights[row].narrow(0, 0, id + 1).fill_(id % 2 == 0 ? 1.0 : 2.0);
+    }
+    return {
+        .examples = examples,
+        .inputs = {},
+        .terms = {{.name = "token", .weights = weights, .documents = std::nullopt},
+                  {.name = "sequence", .weights = at::ones({rows}), .documents = std::nullopt}}};
+  }
+
+  std::vector<at::Tensor> forward(const Batch& batch) override {
+    EXPECT_FALSE(training_);
+    EXPECT_FALSE(at::GradMode::is_enabled());
+    largest_batch = std::max(largest_batch, batch.examples.size());
+    const at::Tensor first = at::tensor(batch.examples, at::kFloat).unsqueeze(1);
+    const at::Tensor losses = first + at::arange(5, at::kFloat).unsqueeze(0);
+    const at::Tensor nan = at::full_like(losses, std::nan(""));
+    return {losses.where(batch.terms.front().weights != 0, nan), at::full({losses.size(0)}, 10.0)};
+  }
+
+  Measures evaluate(const Batch& batch) override {
+    return {{"rows",
+             {static_cast<double>(batch.examples.size()) * 3.0,
+              static_cast<int64_t>(batch.examples.size())}}};
+  }
+
+  size_t largest_batch = 0;
+
+ private:
+  at::Tensor weight_ = at::ones({2, 3}).requires_grad_(true);
+  at::Tensor steps_ = at::zeros({1}, at::kLong);
+  bool training_ = true;
+};
+
+/// Counts positions and ignores how much they weigh.
+class CountingReducer final : public LossReducer {
+ public:
+  std::vector<double> scale(const std::vector<TermInfo>& /*terms*/,
+                            const std::vector<TermCounts>& /*counts*/,
+                            const Aggregation& /*aggregation*/) const override {
+    return {};
+  }
+};
+
+class EvaluationTest : public ::testing::Test {
+ protected:
+  EvaluationTest()
+      : task_(std::make_unique<CountingTask>(), {"task", "counting", "test", "1"}),
+        reducer_(std::make_unique<CountingReducer>(), {"loss_reducer", "counting", "test", "1"}) {}
+
+  std::string load_error(const std::vector<NamedTensor>& model) {
+    try {
+      load_model(task_, model, "step-0001");
+    } catch (const DataError& error) {
+      return error.what();
+    }
+    return "no DataError";
+  }
+  at::Tensor weight() {
+    return task_.call([](Task& task) { return task.parameters().front().tensor; });
+  }
+
+  plugin::Hooked<Task> task_;
+  plugin::Hooked<LossReducer> reducer_;
+};
+
+TEST_F(EvaluationTest, AddsSumsAndCountsOverUnequalBatches) {
+  // Sums of i + t over t <= i: 0, 3, 9, 18, 30; the odd ones weigh 2: 0 + 6 + 9 + 36 + 30.
+  const Evaluation evaluation = evaluate(task_, reducer_, "test", 2, at::kCPU);
+  EXPECT_EQ(evaluation.split, "test");
+  EXPECT_EQ(evaluation.sequences, 5);
+  ASSERT_EQ(evaluation.terms.size(), 2u);
+  EXPECT_EQ(evaluation.terms[0].sum, 81.0);
+  EXPECT_EQ(evaluation.terms[0].count, 15);
+  EXPECT_EQ(evaluation.terms[0].mean(), 5.4);
+  EXPECT_EQ(evaluation.terms[1].sum, 50.0);
+  EXPECT_EQ(evaluation.terms[1].count, 5);
+  EXPECT_EQ(evaluation.loss, 5.4 + 0.5 * 10.0);
+  EXPECT_EQ(evaluation.measures.at("rows").sum, 15.0);
+  EXPECT_EQ(evaluation.measures.at("rows").count, 5);
+}
+
+TEST_F(EvaluationTest, TheBatchSizeChangesNothing) {
+  for (const int64_t batch_size : {1, 3, 5, 100}) {
+    const Evaluation evaluation = evaluate(task_, reducer_, "test", batch_size, at::kCPU);
+    EXPECT_EQ(evaluation.terms[0].sum, 81.0) << batch_size;
+    EXPECT_EQ(evaluation.terms[0].count, 15) << batch_size;
+  }
+}
+
+TEST_F(EvaluationTest, TakesBatchSizeExamplesAtATime) {
+  evaluate(task_, reducer_, "test", 2, at::kCPU);
+  EXPECT_EQ(task_.call([](Task& task) { return static_cast<CountingTask&>(task).largest_batch; }),
+            2u);
+}
+
+TEST_F(EvaluationTest, NothingSupervisedIsAnError) {
+  try {
+    evaluate(task_, reducer_, "validation", 2, at::kCPU);
+    FAIL() << "an empty split has a loss";
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("'validation'"), HasSubstr("'token'")));
+  }
+}
+
+TEST_F(EvaluationTest, LoadsByNameInAnyOrder) {
+  load_model(task_, {{"steps", at::full({1}, 7, at::kLong)}, {"weight", at::full({2, 3}, 4.0)}},
+             "step-0001");
+  EXPECT_TRUE(weight().equal(at::full({2, 3}, 4.0)));
+  EXPECT_EQ(task_.call([](Task& task) { return task.buffers().front().tensor.item<int64_t>(); }),
+            7);
+}
+
+TEST_F(EvaluationTest, NamesWhatIsMissingUnexpectedAndOfAnotherShape) {
+  EXPECT_THAT(load_error({{"weight", at::zeros({3, 2})}, {"bias", at::zeros({2})}}),
+              AllOf(HasSubstr("step-0001"), HasSubstr("task \"counting\""),
+                    HasSubstr("'steps' is missing"), HasSubstr("'bias' is unexpected"),
+                    HasSubstr("'weight' is Float[3, 2] and should be Float[2, 3]")));
+  EXPECT_TRUE(weight().equal(at::ones({2, 3}))) << "changed by a model that was refused";
+}
+
+TEST_F(EvaluationTest, AnotherDtypeIsAnotherModel) {
+  EXPECT_THAT(load_error({{"weight", at::zeros({2, 3}, at::kDouble)},
+                          {"steps", at::zeros({1}, at::kLong)}}),
+              HasSubstr("'weight' is Double[2, 3] and should be Float[2, 3]"));
+}
+
+TEST_F(EvaluationTest, LongListsOfDifferencesAreCutShort) {
+  std::vector<NamedTensor> model;
+  for (int i = 0; i < 9; ++i) model.push_back({"extra." + std::to_string(i), at::zeros({1})});
+  EXPECT_THAT(load_error(model),
+              AllOf(HasSubstr("and 6 more"), HasSubstr("'extra.2'"), Not(HasSubstr("'extra.3'"))));
+}
+
+}  // namespace
+}  // namespace tally::train
