@@ -8,6 +8,9 @@
 
 namespace tally::cli {
 
+/// A --windows of more than this is a mistake: every gradient is kept in memory.
+inline constexpr int64_t kMaxWindows = 10000;
+
 /// outputs/gradients/NAME.safetensors
 std::filesystem::path gradients_file(const std::string& recipe);
 

@@ -23,7 +23,7 @@ int parse_and_run(CLI::App& app, int argc, char** argv) {
     CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
     if (verb.hidden) sub->group("");
     sub->add_flag("--json", json, "One JSON document on standard output");
-    runs[sub] = verb.declare(*sub);
+    runs[sub] = verb.declare(Arguments(*sub));
     for (CLI::App* nested : sub->get_subcommands([](CLI::App*) { return true; }))
       nested->add_flag("--json", json, "One JSON document on standard output");
   }

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <tally/error.h>
-#include <CLI/CLI.hpp>
 
 namespace tally::cli {
 
@@ -32,14 +31,12 @@ fs::path shipped_file(const fs::path& file) {
 
 }  // namespace
 
-void RecipeOptions::declare(CLI::App& app) {
-  app.add_option("-c,--config", config, "Config file instead of the one that the recipe names");
-  app.add_option("--set", sets, "KEY=VALUE: beats recipe and config; may be repeated")
-      ->allow_extra_args(false);
-  app.add_option("--ranks", ranks, "Number of ranks: beats run.ranks");
-  app.add_option("--plugin-path", plugin_path,
-                 "Folder to search for plugins first; may be repeated")
-      ->allow_extra_args(false);
+void RecipeOptions::declare(Arguments arguments) {
+  arguments.text("-c,--config", config, "Config file instead of the one that the recipe names");
+  arguments.texts("--set", sets, "KEY=VALUE: beats recipe and config; may be repeated");
+  arguments.text("--ranks", ranks, "Number of ranks: beats run.ranks");
+  arguments.texts("--plugin-path", plugin_path,
+                  "Folder to search for plugins first; may be repeated");
 }
 
 recipe::Recipe RecipeOptions::load(const fs::path& file,

@@ -1,9 +1,8 @@
 #pragma once
 
+#include "cli/arguments.h"
 #include "recipe/recipe.h"
 #include "train/job.h"
-
-#include <CLI/App.hpp>
 
 #include <filesystem>
 #include <optional>
@@ -19,7 +18,7 @@ struct RecipeOptions {
   std::string ranks;
   std::vector<std::string> plugin_path;
 
-  void declare(CLI::App& app);
+  void declare(Arguments arguments);
 
   /// The recipe as the ranks must see it: with the number of ranks of the run that this process
   /// belongs to, if it is a rank.

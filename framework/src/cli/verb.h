@@ -1,8 +1,7 @@
 #pragma once
 
+#include "cli/arguments.h"
 #include "cli/terminal.h"
-
-#include <CLI/App.hpp>
 
 #include <functional>
 
@@ -11,11 +10,11 @@ namespace tally::cli {
 /// Runs a verb whose options are parsed; returns the exit code.
 using RunVerb = std::function<int(const Terminal&)>;
 
-/// A verb of the program: declares its options on `app` and returns what to run.
+/// A verb of the program: declares its options on `arguments` and returns what to run.
 struct Verb {
   const char* name;
   const char* summary;
-  RunVerb (*declare)(CLI::App& app);
+  RunVerb (*declare)(Arguments arguments);
   bool hidden = false;  ///< For the program's own use: the ranks of another verb.
 };
 

@@ -4,7 +4,6 @@
 #include "verify/loss_check.h"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -187,15 +186,13 @@ int run(const CheckLossOptions& options, const Terminal& terminal) {
 
 }  // namespace
 
-RunVerb declare_check_loss(CLI::App& app) {
+RunVerb declare_check_loss(Arguments arguments) {
   auto options = std::make_shared<CheckLossOptions>();
-  app.add_option("--must-pass", options->must_pass,
-                 "Recipe whose loss must be the global mean; recipes/correct.toml by default")
-      ->allow_extra_args(false);
-  app.add_option("--must-fail", options->must_fail,
-                 "Recipe whose loss must be another; recipes/wrong.toml by default")
-      ->allow_extra_args(false);
-  options->recipe.declare(app);
+  arguments.texts("--must-pass", options->must_pass,
+                  "Recipe whose loss must be the global mean; recipes/correct.toml by default");
+  arguments.texts("--must-fail", options->must_fail,
+                  "Recipe whose loss must be another; recipes/wrong.toml by default");
+  options->recipe.declare(arguments);
   return [options](const Terminal& terminal) { return run(*options, terminal); };
 }
 

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 #include <tally/error.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <memory>
@@ -103,13 +102,11 @@ int run(const CleanOptions& options, const Terminal& terminal) {
 
 }  // namespace
 
-RunVerb declare_clean(CLI::App& app) {
+RunVerb declare_clean(Arguments arguments) {
   auto options = std::make_shared<CleanOptions>();
-  app.add_option("--scope", options->scope,
-                 "generated: outputs and artifacts; all: also the folder data")
-      ->check(CLI::IsMember({"generated", "all"}))
-      ->capture_default_str();
-  app.add_flag("--dry-run", options->dry_run, "Only list what would be removed");
+  arguments.choice("--scope", options->scope, {"generated", "all"},
+                   "generated: outputs and artifacts; all: also the folder data");
+  arguments.flag("--dry-run", options->dry_run, "Only list what would be removed");
   return [options](const Terminal& terminal) { return run(*options, terminal); };
 }
 

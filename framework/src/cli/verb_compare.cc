@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 #include <tally/error.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <memory>
@@ -118,19 +117,17 @@ int run(const CompareOptions& options, const Terminal& terminal) {
 
 }  // namespace
 
-RunVerb declare_compare(CLI::App& app) {
+RunVerb declare_compare(Arguments arguments) {
   auto options = std::make_shared<CompareOptions>();
-  app.add_option("--reference", options->reference,
+  arguments.text("--reference", options->reference,
                  "Recipe of the reference; recipes/reference.toml by default");
-  app.add_option("--must-pass", options->must_pass,
-                 "Recipe that must agree; recipes/correct.toml by default")
-      ->allow_extra_args(false);
-  app.add_option("--must-fail", options->must_fail,
-                 "Recipe that must not agree; recipes/wrong.toml by default")
-      ->allow_extra_args(false);
-  app.add_option("--windows", options->windows, "How many windows, from the first")
-      ->check(CLI::PositiveNumber);
-  options->recipe.declare(app);
+  arguments.texts("--must-pass", options->must_pass,
+                  "Recipe that must agree; recipes/correct.toml by default");
+  arguments.texts("--must-fail", options->must_fail,
+                  "Recipe that must not agree; recipes/wrong.toml by default");
+  arguments.count("--windows", options->windows, 1, kMaxWindows,
+                  "How many windows, from the first");
+  options->recipe.declare(arguments);
   return [options](const Terminal& terminal) { return run(*options, terminal); };
 }
 

@@ -16,7 +16,6 @@
 #include <tally/error.h>
 #include <torch/cuda.h>
 #include <torch/torch.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -215,12 +214,11 @@ int run(const DoctorOptions& options, const Terminal& terminal) {
 
 }  // namespace
 
-RunVerb declare_doctor(CLI::App& app) {
+RunVerb declare_doctor(Arguments arguments) {
   auto options = std::make_shared<DoctorOptions>();
-  app.add_flag("--dual", options->dual, "Want two GPUs, and an all-reduce between them");
-  app.add_option("--plugin-path", options->plugin_path,
-                 "Folder to search for plugins first; may be repeated")
-      ->allow_extra_args(false);
+  arguments.flag("--dual", options->dual, "Want two GPUs, and an all-reduce between them");
+  arguments.texts("--plugin-path", options->plugin_path,
+                  "Folder to search for plugins first; may be repeated");
   return [options](const Terminal& terminal) { return run(*options, terminal); };
 }
 

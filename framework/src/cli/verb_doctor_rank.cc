@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <tally/error.h>
 #include <torch/torch.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -65,10 +64,9 @@ int run(const std::string& transport) {
 
 }  // namespace
 
-RunVerb declare_doctor_rank(CLI::App& app) {
+RunVerb declare_doctor_rank(Arguments arguments) {
   auto transport = std::make_shared<std::string>("gloo");
-  app.add_option("--transport", *transport, "What carries the all-reduce")
-      ->check(CLI::IsMember({"gloo", "nccl"}));
+  arguments.choice("--transport", *transport, {"gloo", "nccl"}, "What carries the all-reduce");
   return [transport](const Terminal& /*terminal*/) { return run(*transport); };
 }
 

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <tally/error.h>
 #include <torch/torch.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <limits>
@@ -136,16 +135,14 @@ int run(const EvaluateOptions& options, const Terminal& terminal) {
 
 }  // namespace
 
-RunVerb declare_evaluate(CLI::App& app) {
+RunVerb declare_evaluate(Arguments arguments) {
   auto options = std::make_shared<EvaluateOptions>();
-  app.add_option("recipe", options->file, "Recipe file; recipes/correct.toml by default");
-  app.add_option("--checkpoint", options->checkpoint,
-                 "Folder of one checkpoint; by default the newest that verifies in "
-                 "checkpoint.folder");
-  app.add_option("--split", options->split, "Which examples")
-      ->check(CLI::IsMember({"test", "validation", "train"}))
-      ->capture_default_str();
-  options->recipe.declare(app);
+  arguments.optional_file("recipe", options->file, "Recipe file; recipes/correct.toml by default");
+  arguments.text(
+      "--checkpoint", options->checkpoint,
+      "Folder of one checkpoint; by default the newest that verifies in checkpoint.folder");
+  arguments.choice("--split", options->split, {"test", "validation", "train"}, "Which examples");
+  options->recipe.declare(arguments);
   return [options](const Terminal& terminal) { return run(*options, terminal); };
 }
 

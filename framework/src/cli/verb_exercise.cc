@@ -6,7 +6,6 @@
 #include "verify/exercise.h"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <memory>
@@ -179,15 +178,15 @@ int run(const ExerciseOptions& options, const Terminal& terminal) {
 
 }  // namespace
 
-RunVerb declare_exercise(CLI::App& app) {
+RunVerb declare_exercise(Arguments arguments) {
   auto options = std::make_shared<ExerciseOptions>();
-  app.add_flag("--predict", options->predict, "First asks what will come out");
-  app.add_option("--must-pass", options->must_pass,
+  arguments.flag("--predict", options->predict, "First asks what will come out");
+  arguments.text("--must-pass", options->must_pass,
                  "Recipe of the global mean, and of the model; recipes/correct.toml by default");
-  app.add_option("--must-fail", options->must_fail,
+  arguments.text("--must-fail", options->must_fail,
                  "Recipe of the mean of means; recipes/wrong.toml by default");
-  options->recipe.declare(app);
-  app.get_option("--config")->description("Config file instead of configs/exercise.toml");
+  options->recipe.declare(arguments);
+  arguments.describe("--config", "Config file instead of configs/exercise.toml");
   return [options](const Terminal& terminal) { return run(*options, terminal); };
 }
 

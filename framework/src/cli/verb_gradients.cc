@@ -4,7 +4,6 @@
 #include "verify/gradient_run.h"
 
 #include <tally/error.h>
-#include <CLI/CLI.hpp>
 
 #include <memory>
 
@@ -29,12 +28,12 @@ int run(const GradientsOptions& options, const Terminal& /*terminal*/) {
 
 }  // namespace
 
-RunVerb declare_gradients(CLI::App& app) {
+RunVerb declare_gradients(Arguments arguments) {
   auto options = std::make_shared<GradientsOptions>();
-  app.add_option("recipe", options->file, "Recipe file")->required();
-  app.add_option("--windows", options->windows, "How many windows, from the first")
-      ->check(CLI::PositiveNumber);
-  options->recipe.declare(app);
+  arguments.required_file("recipe", options->file, "Recipe file");
+  arguments.count("--windows", options->windows, 1, kMaxWindows,
+                  "How many windows, from the first");
+  options->recipe.declare(arguments);
   return [options](const Terminal& terminal) { return run(*options, terminal); };
 }
 

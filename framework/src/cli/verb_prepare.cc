@@ -5,7 +5,6 @@
 #include "train/drawn_windows.h"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <memory>
@@ -39,10 +38,10 @@ int run(const PrepareOptions& options, const Terminal& terminal) {
 
 }  // namespace
 
-RunVerb declare_prepare(CLI::App& app) {
+RunVerb declare_prepare(Arguments arguments) {
   auto options = std::make_shared<PrepareOptions>();
-  app.add_option("recipe", options->file, "Recipe file; recipes/correct.toml by default");
-  options->recipe.declare(app);
+  arguments.optional_file("recipe", options->file, "Recipe file; recipes/correct.toml by default");
+  options->recipe.declare(arguments);
   return [options](const Terminal& terminal) { return run(*options, terminal); };
 }
 

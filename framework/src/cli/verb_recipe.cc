@@ -1,7 +1,6 @@
 #include "cli/recipe_options.h"
 #include "cli/verbs.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <memory>
@@ -25,12 +24,11 @@ int show(const ShowOptions& options, const Terminal& terminal) {
 
 }  // namespace
 
-RunVerb declare_recipe(CLI::App& app) {
+RunVerb declare_recipe(Arguments arguments) {
   auto options = std::make_shared<ShowOptions>();
-  CLI::App* sub = app.add_subcommand("show", "Print every value of a recipe with its origin");
-  sub->add_option("recipe", options->file, "Recipe file")->required();
-  options->recipe.declare(*sub);
-  app.require_subcommand(1);
+  Arguments show_verb = arguments.subverb("show", "Print every value of a recipe with its origin");
+  show_verb.required_file("recipe", options->file, "Recipe file");
+  options->recipe.declare(show_verb);
   return [options](const Terminal& terminal) { return show(*options, terminal); };
 }
 

@@ -3,7 +3,6 @@
 #include "report/numbers.h"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <memory>
@@ -41,12 +40,13 @@ int run(const ReferenceOptions& options, const Terminal& terminal) {
 
 }  // namespace
 
-RunVerb declare_reference(CLI::App& app) {
+RunVerb declare_reference(Arguments arguments) {
   auto options = std::make_shared<ReferenceOptions>();
-  app.add_option("recipe", options->file, "Recipe file; recipes/reference.toml by default");
-  app.add_option("--windows", options->windows, "How many windows, from the first")
-      ->check(CLI::PositiveNumber);
-  options->recipe.declare(app);
+  arguments.optional_file("recipe", options->file,
+                          "Recipe file; recipes/reference.toml by default");
+  arguments.count("--windows", options->windows, 1, kMaxWindows,
+                  "How many windows, from the first");
+  options->recipe.declare(arguments);
   return [options](const Terminal& terminal) { return run(*options, terminal); };
 }
 

@@ -1,0 +1,54 @@
+#include "cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+
+namespace tally::cli {
+
+void Arguments::required_file(const char* name, std::string& value, const char* help) {
+  app_->add_option(name, value, help)->required();
+}
+
+void Arguments::optional_file(const char* name, std::string& value, const char* help) {
+  app_->add_option(name, value, help);
+}
+
+void Arguments::text(const char* names, std::string& value, const char* help) {
+  app_->add_option(names, value, help);
+}
+
+void Arguments::hidden_text(const char* names, std::string& value) {
+  app_->add_option(names, value)->group("");
+}
+
+void Arguments::texts(const char* names, std::vector<std::string>& values, const char* help) {
+  // Without extra arguments, so that the recipe after an option is not taken for another value of
+  // it.
+  app_->add_option(names, values, help)->allow_extra_args(false);
+}
+
+void Arguments::choice(const char* names, std::string& value,
+                       const std::vector<std::string>& choices, const char* help) {
+  app_->add_option(names, value, help)->check(CLI::IsMember(choices))->capture_default_str();
+}
+
+void Arguments::count(const char* names, int64_t& value, int64_t minimum, int64_t maximum,
+                      const char* help) {
+  app_->add_option(names, value, help)->check(CLI::Range(minimum, maximum))->capture_default_str();
+}
+
+void Arguments::flag(const char* names, bool& value, const char* help) {
+  app_->add_flag(names, value, help);
+}
+
+void Arguments::describe(const char* name, const char* help) {
+  app_->get_option(name)->description(help);
+}
+
+Arguments Arguments::subverb(const char* name, const char* summary) {
+  app_->require_subcommand(1);
+  return Arguments(*app_->add_subcommand(name, summary));
+}
+
+bool Arguments::chosen() const { return app_->parsed(); }
+
+}  // namespace tally::cli
