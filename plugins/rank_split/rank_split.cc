@@ -50,7 +50,7 @@ class RankSplit final : public tally::Sampler {
   }
 
   std::optional<tally::WindowPlan> plan(int64_t window) override {
-    if (window != next_window_) {
+    if (started_ && window != next_window_) {
       throw std::logic_error("rank_split was asked for window " + std::to_string(window) +
                              " while window " + std::to_string(next_window_) +
                              " is next; windows are planned one after another");
@@ -66,7 +66,8 @@ class RankSplit final : public tally::Sampler {
         }
       }
     }
-    ++next_window_;
+    started_ = true;
+    next_window_ = window + 1;
     return plan;
   }
 
@@ -91,6 +92,7 @@ class RankSplit final : public tally::Sampler {
                              error.what());
     }
     next_window_ = next_window;
+    started_ = true;
   }
 
  private:
@@ -136,6 +138,8 @@ class RankSplit final : public tally::Sampler {
   const int64_t batch_size_;
   const int64_t split_length_;
   CPythonRandom random_;
+  bool started_ = false;  ///< The first window may be any: without its state a run goes on from a
+                          ///< new generator.
   int64_t next_window_ = 0;
   std::array<std::vector<int64_t>, kPools> pools_;
 };

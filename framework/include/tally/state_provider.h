@@ -44,6 +44,10 @@ class Run {
   /// number, the chain, the last 64 in full).
   virtual void save_sampler(StateWriter& writer) const = 0;
   virtual void load_sampler(const StateReader& reader) = 0;
+
+  /// Whether rng = "keyed": the default generators are set anew before each pass, so that their
+  /// state carries nothing from one window to the next.
+  virtual bool keyed_rng() const = 0;
 };
 
 enum class StateScope {

@@ -20,6 +20,10 @@ void Terminal::line(std::string_view text) const {
   std::fflush(stdout);
 }
 
+void Terminal::remark(std::string_view text) const {
+  std::fprintf(stderr, "tally: %.*s\n", static_cast<int>(text.size()), text.data());
+}
+
 void Terminal::document(const nlohmann::json& document) const {
   if (!json_) return;
   const std::string text = document.dump(2) + "\n";

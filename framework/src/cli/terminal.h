@@ -18,6 +18,8 @@ class Terminal {
   bool colour() const;
   /// A line for a person; nothing with --json.
   void line(std::string_view text = {}) const;
+  /// A line for a person that is no result: on standard error, with --json too.
+  void remark(std::string_view text) const;
   /// The one document of a verb; nothing without --json.
   void document(const nlohmann::json& document) const;
 

@@ -2,13 +2,16 @@
 #include "cli/rank_job.h"
 #include "cli/recipe_options.h"
 #include "cli/verbs.h"
+#include "log/log.h"
+#include "train/checkpoint_schedule.h"
+#include "train/data_folder.h"
+#include "train/fingerprint.h"
+#include "train/resuming.h"
 #include "train/run_folder.h"
-#include "train/saving.h"
 #include "train/trainer.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -26,6 +29,9 @@ struct TrainOptions {
   RecipeOptions recipe;
   std::string file;
   std::string checkpoints;
+  std::string resume;
+  std::vector<std::string> allowed;
+  std::string fingerprints;
   bool continuous = false;
 
   std::vector<std::string> sets() const {
@@ -35,13 +41,17 @@ struct TrainOptions {
   std::vector<std::string> arguments() const {
     std::vector<std::string> result{"train", file};
     if (continuous) result.emplace_back("--continuous");
+    for (const std::string& key : allowed) result.insert(result.end(), {"--allow", key});
+    if (!fingerprints.empty()) result.insert(result.end(), {"--fingerprints", fingerprints});
     for (std::string& argument : recipe.arguments(sets())) result.push_back(std::move(argument));
     return result;
   }
 };
 
-int64_t end_of_job(const train::Settings& settings, bool continuous) {
-  return continuous ? settings.updates : std::min(settings.updates, settings.stop_at);
+/// A resumed job goes on to the end of the run, unless train.stop_at lies ahead of it.
+int64_t end_of_job(const train::Settings& settings, bool continuous, int64_t finished) {
+  const bool stops = !continuous && settings.stop_at > finished;
+  return stops ? std::min(settings.updates, settings.stop_at) : settings.updates;
 }
 
 json summary_of(const train::Job& job, const train::TrainResult& result,
@@ -57,20 +67,46 @@ json summary_of(const train::Job& job, const train::TrainResult& result,
           {"checkpoint", checkpoint.string()}};
 }
 
-int run_rank(train::RankSession& session, bool continuous) {
+/// Goes on from a checkpoint, when one was asked for.
+void resume(train::RankSession& session, train::Trainer& trainer, const TrainOptions& options) {
+  if (options.resume.empty()) return;
+  std::vector<std::string> remarks;
+  const auto step = train::find_checkpoint(session.job(), session.data_lock(), options.resume,
+                                           options.allowed, remarks);
+  for (const std::string& remark : remarks) log::warning(remark);
+  // A rank of another launcher looks for itself, so all must have found the same.
+  session.require_equal_digest(sha256(step ? step->filename().string() : ""),
+                               "the checkpoint to resume from");
+  if (!step) {
+    log::warning(fmt::format("no checkpoint in {} to resume from; starting at window 0",
+                             session.job().settings.checkpoint_folder.string()));
+    return;
+  }
+  train::restore(session, trainer, checkpoint::CheckpointReader::open(*step));
+  log::info(
+      fmt::format("resumed from {} after {} windows", step->string(), trainer.state().windows()));
+}
+
+int run_rank(train::RankSession& session, const TrainOptions& options) {
   train::Job& job = session.job();
   const std::string& name = job.settings.name;
   if (session.rank() == 0) {
     train::make_folder(train::run_folder(name));
     checkpoint::replace_file(train::resolved_recipe_file(name), job.recipe.resolved());
   }
-  train::TrainerOptions options;
-  options.range = {0, end_of_job(job.settings, continuous)};
-  options.metrics_file = train::metrics_file(name);
-  train::Trainer trainer(session, options);
-  const train::TrainResult result = trainer.run();
-  const std::filesystem::path saved =
-      train::save_checkpoint(session, trainer.state(), trainer.optimizer());
+  train::CheckpointSchedule* schedule = nullptr;
+  train::TrainerOptions trainer_options;
+  trainer_options.metrics_file = train::metrics_file(name);
+  trainer_options.after_window = [&] { schedule->after_window(); };
+  train::Trainer trainer(session, trainer_options);
+  train::CheckpointSchedule saving(session, trainer);
+  schedule = &saving;
+  resume(session, trainer, options);
+  trainer.run_until(end_of_job(job.settings, options.continuous, trainer.state().windows()));
+  const train::TrainResult& result = trainer.result();
+  const std::filesystem::path saved = saving.finish();
+  if (!options.fingerprints.empty())
+    train::write_fingerprint(session, trainer, options.fingerprints);
   if (session.rank() == 0) {
     checkpoint::replace_file(train::summary_file(name),
                              summary_of(job, result, saved).dump(2) + "\n");
@@ -90,17 +126,36 @@ void show_summary(const train::Job& job, const Terminal& terminal) {
                             summary["metrics"].get<std::string>()));
 }
 
+/// Looked for once, before any rank starts, so that a person reads here what was passed over.
+std::optional<std::filesystem::path> checkpoint_to_resume(const TrainOptions& options,
+                                                          train::Job& job,
+                                                          const Terminal& terminal) {
+  if (options.resume.empty()) return std::nullopt;
+  std::vector<std::string> remarks;
+  const auto step = train::find_checkpoint(job, train::open_data(job).to_json(), options.resume,
+                                           options.allowed, remarks);
+  for (const std::string& remark : remarks) terminal.remark(remark);
+  if (!step) {
+    terminal.remark(fmt::format("no checkpoint in {} to resume from; starting at window 0",
+                                job.settings.checkpoint_folder.string()));
+  }
+  return step;
+}
+
 int run(const TrainOptions& options, const Terminal& terminal) {
   train::Job job = options.recipe.assemble(options.file, options.sets());
   if (is_rank()) {
-    run_as_rank(job,
-                [&](train::RankSession& session) { return run_rank(session, options.continuous); });
+    run_as_rank(job, [&](train::RankSession& session) { return run_rank(session, options); });
   }
   train::make_folder(train::run_folder(job.settings.name));
+  std::vector<std::string> arguments = options.arguments();
+  if (const auto step = checkpoint_to_resume(options, job, terminal)) {
+    arguments.insert(arguments.end(), {"--resume", step->string()});
+  }
   std::error_code ignored;
   std::filesystem::remove(train::summary_file(job.settings.name), ignored);
   const int exit_code =
-      launch_ranks(job.settings, options.arguments(), train::logs_folder(job.settings.name));
+      launch_ranks(job.settings, std::move(arguments), train::logs_folder(job.settings.name));
   if (std::filesystem::exists(train::summary_file(job.settings.name), ignored))
     show_summary(job, terminal);
   return exit_code;
@@ -108,14 +163,18 @@ int run(const TrainOptions& options, const Terminal& terminal) {
 
 }  // namespace
 
-RunVerb declare_train(CLI::App& app) {
+RunVerb declare_train(Arguments arguments) {
   auto options = std::make_shared<TrainOptions>();
-  app.add_option("recipe", options->file, "Recipe file")->required();
-  app.add_flag("--continuous", options->continuous,
-               "Run to train.updates; train.stop_at is ignored");
-  app.add_option("--checkpoints", options->checkpoints,
+  arguments.required_file("recipe", options->file, "Recipe file");
+  arguments.flag("--continuous", options->continuous,
+                 "Run to train.updates; train.stop_at is ignored");
+  arguments.text("--checkpoints", options->checkpoints,
                  "Folder of the checkpoints: beats checkpoint.folder");
-  options->recipe.declare(app);
+  arguments.text("--resume", options->resume, "Step folder to go on from, or 'latest'");
+  arguments.texts("--allow", options->allowed,
+                  "Key in which the checkpoint's recipe may differ; may be repeated");
+  arguments.hidden_text("--fingerprints", options->fingerprints);
+  options->recipe.declare(arguments);
   return [options](const Terminal& terminal) { return run(*options, terminal); };
 }
 

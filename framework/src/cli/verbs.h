@@ -7,18 +7,20 @@
 namespace tally::cli {
 
 /// Each in a file of its name: verb_train.cc.
-RunVerb declare_doctor(CLI::App& app);
-RunVerb declare_prepare(CLI::App& app);
-RunVerb declare_reference(CLI::App& app);
-RunVerb declare_check_loss(CLI::App& app);
-RunVerb declare_train(CLI::App& app);
-RunVerb declare_compare(CLI::App& app);
-RunVerb declare_evaluate(CLI::App& app);
-RunVerb declare_exercise(CLI::App& app);
-RunVerb declare_recipe(CLI::App& app);
-RunVerb declare_clean(CLI::App& app);
-RunVerb declare_gradients(CLI::App& app);
-RunVerb declare_doctor_rank(CLI::App& app);
+RunVerb declare_doctor(Arguments arguments);
+RunVerb declare_prepare(Arguments arguments);
+RunVerb declare_reference(Arguments arguments);
+RunVerb declare_check_loss(Arguments arguments);
+RunVerb declare_train(Arguments arguments);
+RunVerb declare_compare(Arguments arguments);
+RunVerb declare_resume_check(Arguments arguments);
+RunVerb declare_evaluate(Arguments arguments);
+RunVerb declare_exercise(Arguments arguments);
+RunVerb declare_checkpoints(Arguments arguments);
+RunVerb declare_recipe(Arguments arguments);
+RunVerb declare_clean(Arguments arguments);
+RunVerb declare_gradients(Arguments arguments);
+RunVerb declare_doctor_rank(Arguments arguments);
 
 /// All verbs, in the order of `tally --help`.
 const std::vector<Verb>& verbs();

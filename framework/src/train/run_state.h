@@ -15,6 +15,8 @@ class RunState final : public Run {
  public:
   explicit RunState(RankSession& session) : session_(session) {}
 
+  /// The run goes on after `windows` windows of an earlier job. Before any provider loads.
+  void resumed(int64_t windows) { history_.windows = windows; }
   /// The window has run; `sampler` is the sampler's state after its plan.
   void finished(const WindowPlan& plan, std::shared_ptr<const StateRecording> sampler);
 
@@ -24,6 +26,7 @@ class RunState final : public Run {
   at::Device device() const override { return session_.device(); }
   void save_sampler(StateWriter& writer) const override;
   void load_sampler(const StateReader& reader) override;
+  bool keyed_rng() const override { return session_.job().settings.keyed_rng; }
 
   const WindowHistory& history() const { return history_; }
 

@@ -37,6 +37,20 @@ void read_train(const recipe::Section& train, Settings& settings) {
     train.reject("clip_norm", "must be at least 0 (0 = no clipping)");
 }
 
+void read_checkpoint(const recipe::Section& section, Settings& settings) {
+  settings.checkpoint_folder = section.text("folder", "artifacts/checkpoints");
+  settings.checkpoint_every = section.integer_in("every", 0, 0, kAnyCount);
+  settings.checkpoint_at = section.integers("at", std::vector<int64_t>{});
+  settings.checkpoint_keep = section.integer_in("keep", 0, 0, kAnyCount);
+  settings.warn_on_failed_checkpoint =
+      section.choice("on_error", "stop", {"stop", "warn"}) == "warn";
+  const double seconds = section.number("grace_seconds", 60.0);
+  if (!(seconds > 0.0 && seconds <= static_cast<double>(kMaxSeconds))) {
+    section.reject("grace_seconds", fmt::format("must be more than 0 and at most {}", kMaxSeconds));
+  }
+  settings.stop_grace = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
+}
+
 }  // namespace
 
 Settings read_settings(const recipe::Recipe& recipe) {
@@ -48,7 +62,7 @@ Settings read_settings(const recipe::Recipe& recipe) {
   read_run(recipe.section("run"), settings);
   read_train(recipe.section("train"), settings);
   settings.data_folder = recipe.section("data").text("folder", "data");
-  settings.checkpoint_folder = recipe.section("checkpoint").text("folder", "artifacts/checkpoints");
+  read_checkpoint(recipe.section("checkpoint"), settings);
   settings.shards = recipe.section("sampler").integer_in("shards", std::nullopt, 1, kMaxRanks);
   if (settings.ranks > settings.shards && !settings.allow_idle_ranks) {
     recipe.section("run").reject(

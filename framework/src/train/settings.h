@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace tally::train {
 
@@ -27,6 +28,11 @@ struct Settings {
 
   std::filesystem::path data_folder;
   std::filesystem::path checkpoint_folder;
+  int64_t checkpoint_every = 0;        ///< Save after so many windows each; 0 = only at the end.
+  std::vector<int64_t> checkpoint_at;  ///< And after these.
+  int64_t checkpoint_keep = 0;         ///< Newest steps that stay; 0 = all.
+  bool warn_on_failed_checkpoint = false;
+  std::chrono::milliseconds stop_grace{0};  ///< From a stop signal to the end of the saving.
 
   int64_t updates = 0;  ///< Windows of the whole run.
   int64_t stop_at = 0;  ///< Windows after which this job stops and saves.

@@ -56,10 +56,10 @@ Trainer::Trainer(RankSession& session, TrainerOptions options)
   seed_generators(stream_seed(settings.seed, session.rank()), session.device());
 }
 
-LoaderOptions Trainer::loader_options() const {
+LoaderOptions Trainer::loader_options(int64_t end) const {
   LoaderOptions options;
   options.terms = session_.terms().size();
-  options.range = options_.range;
+  options.range = {state_.windows(), end};
   options.chain = state_.history().chain;
   options.device = session_.device();
   options.timeout = session_.job().settings.timeout;
@@ -68,12 +68,12 @@ LoaderOptions Trainer::loader_options() const {
   return options;
 }
 
-TrainResult Trainer::run() {
+const TrainResult& Trainer::run_until(int64_t end) {
   const Clock::time_point start = Clock::now();
   session_.job().task.call([](Task& task) { task.set_training(true); });
-  session_.board().last_window(options_.range.end);
-  Loader loader(session_.job(), session_.groups().control, loader_options());
-  for (int64_t window = options_.range.begin;; ++window) {
+  session_.board().last_window(end);
+  Loader loader(session_.job(), session_.groups().control, loader_options(end));
+  for (int64_t window = state_.windows();; ++window) {
     plugin::set_place(fmt::format("at window {}, rank {}", window, session_.rank()));
     session_.board().window(window);
     session_.board().phase(Phase::kWaitingForPlan);
@@ -92,6 +92,7 @@ TrainResult Trainer::run() {
     }
     state_.finished(prepared.plan, prepared.sampler_state);
     session_.board().finished(state_.windows());
+    options_.after_window();
   }
   take_metrics(loader.final_exchange());
   result_.windows = state_.windows();

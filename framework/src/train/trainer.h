@@ -20,12 +20,13 @@ namespace tally::train {
 void end_process_soon(const std::exception_ptr& failure);
 
 struct TrainerOptions {
-  WindowRange range;
   /// See WindowParts.
   std::function<void(const Pass& pass, int64_t shard)> after_pass = [](const Pass&, int64_t) {};
   /// Sees each window's gradient after its reduction; returns whether the parameters are updated
   /// with it.
   std::function<bool(int64_t window)> after_reduction = [](int64_t) { return true; };
+  /// Runs after each window, when state() counts it as finished; may save. [every rank]
+  std::function<void()> after_window = [] {};
   /// Told of each window's metrics when all ranks know them.
   std::function<void(const WindowMetrics&)> on_metrics = [](const WindowMetrics&) {};
   /// Runs on the loader's thread when that has failed, besides the exception that run() throws.
@@ -50,14 +51,16 @@ class Trainer {
  public:
   Trainer(RankSession& session, TrainerOptions options);
 
+  /// Runs from the window after those that state() has finished up to, not including, `end`. Once.
   /// [trainer, every rank]
-  TrainResult run();
+  const TrainResult& run_until(int64_t end);
+  const TrainResult& result() const { return result_; }
 
   RunState& state() { return state_; }
   Optimizer& optimizer() { return *optimizer_; }
 
  private:
-  LoaderOptions loader_options() const;
+  LoaderOptions loader_options(int64_t end) const;
   bool is_empty(const PreparedWindow& prepared) const;
   void run_window(const PreparedWindow& prepared, Loader& loader, double waited);
   void skip_window(const PreparedWindow& prepared, Loader& loader);

@@ -76,7 +76,6 @@ GradientSet compute_gradients(RankSession& session, int64_t windows) {
   set.shards = job.settings.shards;
   Capture capture(session, set);
   train::TrainerOptions options;
-  options.range = {0, windows};
   options.after_pass = [&](const Pass& pass, int64_t shard) { capture.after_pass(pass, shard); };
   options.after_reduction = [&](int64_t window) { return capture.after_reduction(window); };
   options.on_metrics = [&](const train::WindowMetrics& metrics) {
@@ -85,7 +84,7 @@ GradientSet compute_gradients(RankSession& session, int64_t windows) {
     }
   };
   train::Trainer trainer(session, options);
-  trainer.run();
+  trainer.run_until(windows);
   if (static_cast<int64_t>(set.windows.size()) != windows) {
     throw DataError(
         fmt::format("{} windows were asked for, but the data of recipe '{}' end after {}", windows,

@@ -90,7 +90,6 @@ void run_rank(RankSession& session, const ScriptedOptions& options, RankLog& log
   distributed::FlatParameters& parameters = session.parameters();
   int64_t before = 0;
   TrainerOptions trainer_options;
-  trainer_options.range = {0, options.windows};
   trainer_options.after_pass = [&](const Pass& pass, int64_t shard) {
     const int64_t now = started(session.groups().gradients);
     log.passes.push_back({pass, shard, now - before, in_task_order(parameters.values()),
@@ -111,7 +110,7 @@ void run_rank(RankSession& session, const ScriptedOptions& options, RankLog& log
   Trainer trainer(session, trainer_options);
   before = started(session.groups().gradients);
   const int64_t control = started(session.groups().control);
-  log.result = trainer.run();
+  log.result = trainer.run_until(options.windows);
   log.control_exchanges = started(session.groups().control) - control;
 }
 

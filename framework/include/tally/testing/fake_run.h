@@ -23,6 +23,9 @@ class FakeRun final : public Run {
     next_window_ = reader.integer("next_window");
   }
 
+  bool keyed_rng() const override { return keyed_rng_; }
+  void set_keyed_rng(bool keyed) { keyed_rng_ = keyed; }
+
   /// Moves the run on to the end of its next window.
   void finish_window() {
     ++windows_;
@@ -35,6 +38,7 @@ class FakeRun final : public Run {
   int64_t rank_;
   int64_t world_;
   at::Device device_;
+  bool keyed_rng_ = false;
   int64_t windows_ = 0;
   int64_t next_window_ = 0;
 };

@@ -1,0 +1,77 @@
+#include "train/fingerprint.h"
+
+#include "checkpoint/atomic_file.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <fmt/format.h>
+#include <tally/error.h>
+#include <torch/torch.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+namespace tally::train {
+namespace {
+
+using nlohmann::json;
+
+std::string digest_of_generator(at::Generator generator) {
+  const std::lock_guard lock(generator.mutex());
+  return digest_of({{"state", generator.get_state()}}).hex();
+}
+
+json read(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  try {
+    return json::parse(stream);
+  } catch (const json::exception& error) {
+    throw DataError(fmt::format("cannot read {}: {}", file.string(), error.what()));
+  }
+}
+
+std::filesystem::path file_of(const std::filesystem::path& folder, int64_t rank) {
+  return folder / fmt::format("rank-{}.json", rank);
+}
+
+}  // namespace
+
+void write_fingerprint(RankSession& session, Trainer& trainer,
+                       const std::filesystem::path& folder) {
+  json states{
+      {"the parameters", digest_of(session.parameters().named()).hex()},
+      {"the optimizer", digest_of(trainer.optimizer().state()).hex()},
+      {"the CPU's random state", digest_of_generator(at::detail::getDefaultCPUGenerator())}};
+  if (!session.device().is_cpu()) {
+    states["the GPU's random state"] =
+        digest_of_generator(at::globalContext().defaultGenerator(session.device()));
+  }
+  json windows = json::object();
+  for (const WindowPlan& plan : trainer.state().history().last) {
+    windows[std::to_string(plan.window)] = chain(Digest(), plan).hex();
+  }
+  checkpoint::replace_file(file_of(folder, session.rank()),
+                           json{{"states", states}, {"windows", windows}}.dump(2));
+}
+
+std::vector<std::string> fingerprint_differences(const std::filesystem::path& a,
+                                                 const std::filesystem::path& b, int64_t world) {
+  std::vector<std::string> result;
+  for (int64_t rank = 0; rank < world; ++rank) {
+    const json first = read(file_of(a, rank));
+    const json second = read(file_of(b, rank));
+    for (const auto& [name, digest] : first.at("states").items()) {
+      if (second.at("states").value(name, "") != digest)
+        result.push_back(fmt::format("rank {}: {}", rank, name));
+    }
+    for (const auto& [window, digest] : second.at("windows").items()) {
+      if (first.at("windows").value(window, "") == digest) continue;
+      result.push_back(
+          fmt::format("rank {}: the examples of window {} (the sampler's state)", rank, window));
+      break;
+    }
+  }
+  return result;
+}
+
+}  // namespace tally::train
