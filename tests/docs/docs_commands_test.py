@@ -21,12 +21,13 @@ TALLY = ("tally", "build/release/bin/tally")
 # Programs that a reader may have and this machine need not.
 LAUNCHERS = ("torchrun", "srun", "mpirun")
 LINKED = ("configs", "plugins", "recipes", "tests")
-# What keeps a verb of the pages short here; neither changes an exit code.
-SMALL = ("--set", "sampler.batch_size=2")
+# What keeps a verb of the pages short here, unless the page sets the key itself; none changes an exit code.
+SMALL = ("sampler.batch_size=2",)
 SHORT = {
-    "train": (*SMALL, "--set", "train.updates=4", "--set", "train.stop_at=2"),
+    "train": (*SMALL, "train.updates=4", "train.stop_at=2"),
     "reference": SMALL,
     "compare": SMALL,
+    "resume-check": SMALL,
 }
 
 
@@ -93,7 +94,11 @@ def anchors(text):
 def run(folder, words, environment):
     unwanted = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "TALLY_PLUGIN_PATH")
     clean = {name: value for name, value in os.environ.items() if name not in unwanted}
-    return subprocess.run([str(PROGRAM), *words, *SHORT.get(words[0], ())], cwd=folder, env={**clean, **environment},
+    sets = []
+    for value in SHORT.get(words[0], ()):
+        if not any(word.startswith(value.split("=")[0] + "=") for word in words):
+            sets += ["--set", value]
+    return subprocess.run([str(PROGRAM), *words, *sets], cwd=folder, env={**clean, **environment},
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
 
 
