@@ -122,7 +122,7 @@ class Launch {
   }
 
   std::string sentence_of(const RankEnd& end) const {
-    const std::string said = board_->read(end.rank).message.data();
+    const std::string said = said_by(end.rank);
     const auto log = plan_.log_folder / fmt::format("rank-{}.log", end.rank);
     if (end.killed_by_launcher) {
       return fmt::format(
@@ -139,19 +139,21 @@ class Launch {
                        end.exit_code, log.string());
   }
 
-  /// A fault of recipe or data that every rank found by itself needs no board.
+  /// A fault of recipe, data or plugin that every rank found by itself needs no board.
   bool all_say_the_same() const {
-    const std::string first = without_rank(0);
-    if (first.empty()) return false;
-    for (int64_t rank = 1; rank < plan_.ranks; ++rank) {
-      if (without_rank(rank) != first || processes_.end_of(rank).exit_code == kLostRank)
-        return false;
+    if (said_by(0).empty()) return false;
+    for (int64_t rank = 0; rank < plan_.ranks; ++rank) {
+      const bool same = said_by(rank) == said_by(0) || without_rank(rank) == without_rank(0);
+      if (!same || processes_.end_of(rank).exit_code == kLostRank) return false;
     }
-    return processes_.end_of(0).exit_code != kLostRank;
+    return true;
   }
 
+  std::string said_by(int64_t rank) const { return board_->read(rank).message.data(); }
+
+  /// What a rank said, but for its own number.
   std::string without_rank(int64_t rank) const {
-    std::string said = board_->read(rank).message.data();
+    std::string said = said_by(rank);
     const std::string name = fmt::format("rank {}", rank);
     for (size_t at = said.find(name); at != std::string::npos; at = said.find(name))
       said.erase(at, name.size());
