@@ -96,7 +96,8 @@ class LostRank(WithData):
         running = self.started_training()
         self.assertEqual(len(running.ranks()), 2)
         running.popen.send_signal(signal.SIGKILL)
-        self.assertTrue(wait_until(lambda: not in_session(running.pid), 5), running.end)
+        if not wait_until(lambda: not in_session(running.pid), 5):
+            self.fail("ranks outlive their launcher:\n{}".format(running.end()))
 
 
 class WithoutLauncher(WithData):
