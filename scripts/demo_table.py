@@ -14,14 +14,13 @@ def main():
     recipes = {recipe["name"]: recipe for recipe in read(outputs / "compare.json")["recipes"]}
     titles = ["recipe", "gradient", "values", "max |d|", "out of tolerance", "train loss", "test loss", "accuracy"]
     rows = []
-    reachable = None
     for name in ("wrong", "correct"):
         gradient, summary, test = recipes[name], read(outputs / name / "summary.json"), read(outputs / name / "evaluation.json")
         measures = test["measures"]
-        reachable = measures.get("best_reachable_loss", reachable)
+        reachable = measures.get("best_reachable_loss", {}).get("mean")
         rows.append([name, "as one device" if gradient["pass"] else "WRONG", f"{gradient['values']:,}",
                      f"{gradient['max_abs_error']:.1e}", f"{gradient['out_of_tolerance']:,}", f"{summary['loss']:.4f}",
-                     f"{test['loss']:.4f}", f"{measures['accuracy']:.3f}"])
+                     f"{test['loss']:.4f}", f"{measures['accuracy']['mean']:.3f}"])
     widths = [max(len(row[i]) for row in [titles, *rows]) for i in range(len(titles))]
     for row in [titles, ["-" * width for width in widths], *rows]:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())

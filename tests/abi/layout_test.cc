@@ -160,7 +160,8 @@ std::string services() {
                             {"windows", slot(&Run::windows)},
                             {"device", slot(&Run::device)},
                             {"save_sampler", slot(&Run::save_sampler)},
-                            {"load_sampler", slot(&Run::load_sampler)}});
+                            {"load_sampler", slot(&Run::load_sampler)},
+                            {"keyed_rng", slot(&Run::keyed_rng)}});
 }
 
 TEST(LayoutTest, IsTheOneOfTheGoldenFile) {

@@ -113,13 +113,23 @@ class Resume(WithData):
             self.stop_and_resume(folder, number)
             self.assert_equal(step("whole", 20), step(folder, 20))
 
+    def test_a_stop_that_takes_too_long_is_ended(self):
+        running = self.start("late", "--set", "checkpoint.grace_seconds=2", "--set", "run.timeout=60")
+        running.ranks()[1].send(signal.SIGSTOP)
+        running.popen.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        result = running.finish()
+        self.assertLess(time.monotonic() - began, 20)
+        self.assert_refused(result, 4, "did not stop and save within 2 s (checkpoint.grace_seconds)")
+        self.assertIn("rank 1", result.stderr)
+
     def test_killed_at_random_it_loses_nothing_that_was_saved(self):
         self.train("whole", 20)
         chance = random.Random(1)
         for kill in range(4):
             folder = "killed-{}".format(kill)
             running = self.start(folder)
-            time.sleep(chance.uniform(0.5, 3.0))
+            time.sleep(chance.uniform(0.0, 2.0))
             ranks = list(running.ranks().values())
             for rank in ranks if kill % 2 == 0 else ranks[-1:]:
                 rank.send(signal.SIGKILL)
@@ -127,15 +137,17 @@ class Resume(WithData):
             self.train(folder, 20, "--resume", "latest")
             self.assert_equal(step("whole", 20), step(folder, 20))
 
-    def start(self, folder: str):
-        return self.tally.start("train", self.recipe, *SMALL, "--checkpoints", folder, "--set", "train.updates=20",
-                                "--set", "train.stop_at=20", "--set", "checkpoint.every=3")
-
-    def stop_and_resume(self, folder: str, number: int) -> None:
+    def start(self, folder: str, *arguments: str):
+        """A run of 20 windows that has trained two of them."""
         metrics = self.tally.folder / "outputs/resume/metrics.jsonl"
         metrics.unlink(missing_ok=True)
-        running = self.start(folder)
+        running = self.tally.start("train", self.recipe, *SMALL, "--checkpoints", folder, "--set", "train.updates=20",
+                                   "--set", "train.stop_at=20", "--set", "checkpoint.every=3", *arguments)
         self.assertTrue(wait_until(lambda: metrics.exists() and metrics.read_text().count("\n") >= 2, 60))
+        return running
+
+    def stop_and_resume(self, folder: str, number: int) -> None:
+        running = self.start(folder)
         running.popen.send_signal(number)
         result = running.finish()
         self.assertEqual(result.code, 128 + number, str(result))

@@ -105,6 +105,7 @@ int launch_ranks(const train::Settings& settings, std::vector<std::string> argum
   plan.arguments = std::move(arguments);
   plan.log_folder = log_folder;
   plan.timeout = settings.timeout;
+  plan.stop_grace = settings.stop_grace;
   train::make_folder(plan.log_folder);
   distributed::LaunchOutcome outcome;
   {

@@ -2,6 +2,7 @@
 #include "cli/rank_job.h"
 #include "cli/recipe_options.h"
 #include "cli/verbs.h"
+#include "distributed/failure.h"
 #include "log/log.h"
 #include "train/checkpoint_schedule.h"
 #include "train/data_folder.h"
@@ -24,6 +25,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kSignalBase = 128;
+constexpr int kLateStop = 4;
 
 struct TrainOptions {
   RecipeOptions recipe;
@@ -98,6 +100,9 @@ int run_rank(train::RankSession& session, const TrainOptions& options) {
   train::TrainerOptions trainer_options;
   trainer_options.metrics_file = train::metrics_file(name);
   trainer_options.after_window = [&] { schedule->after_window(); };
+  trainer_options.on_stop = [&] {
+    distributed::end_process_within(job.settings.stop_grace, kLateStop);
+  };
   train::Trainer trainer(session, trainer_options);
   train::CheckpointSchedule saving(session, trainer);
   schedule = &saving;

@@ -53,6 +53,16 @@ std::string first_line(const std::exception& error) {
   return first_line_of(error.what());
 }
 
+std::string sentence_of(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return first_line(error);
+  } catch (...) {
+    return "something was thrown that is no std::exception";
+  }
+}
+
 int exit_code_of(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);

@@ -11,6 +11,9 @@ namespace tally::distributed {
 /// The sentence of an exception without LibTorch's stack trace.
 std::string first_line(const std::exception& error);
 
+/// The same of an exception of any type.
+std::string sentence_of(const std::exception_ptr& failure);
+
 /// Exit code of a process that ends by this exception: an Error's own, or 70.
 int exit_code_of(const std::exception_ptr& failure);
 

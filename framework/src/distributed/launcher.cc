@@ -65,6 +65,7 @@ class Launch {
       if (signal != 0 && signal != SIGCHLD) forward(signal);
       plan_.on_progress(*board_);
       end_survivors();
+      end_late_stop();
     }
     return outcome();
   }
@@ -77,6 +78,7 @@ class Launch {
       return;
     }
     stop_signal_ = signal;
+    stop_deadline_ = Clock::now() + plan_.stop_grace;
     processes_.signal_running(signal);
   }
 
@@ -86,7 +88,23 @@ class Launch {
     if (Clock::now() >= *deadline_) processes_.kill_running();
   }
 
+  void end_late_stop() {
+    if (!stop_deadline_ || processes_.running() == 0 || Clock::now() < *stop_deadline_) return;
+    stop_was_late_ = true;
+    processes_.kill_running();
+  }
+
+  LaunchOutcome late_stop() const {
+    return {kLostRank,
+            fmt::format("the run did not stop and save within {:g} s (checkpoint.grace_seconds) "
+                        "after signal {} and was ended; the "
+                        "checkpoints from before stand",
+                        std::chrono::duration<double>(plan_.stop_grace).count(), *stop_signal_),
+            describe(*board_) + ends()};
+  }
+
   LaunchOutcome outcome() const {
+    if (stop_was_late_ && !ended_at_once_) return late_stop();
     LaunchOutcome result;
     if (ended_at_once_) {
       result.exit_code = kSignalBase + *stop_signal_;
@@ -179,7 +197,9 @@ class Launch {
   StoreServer server_;
   RankProcesses processes_;
   std::optional<int> stop_signal_;
+  std::optional<Clock::time_point> stop_deadline_;
   bool ended_at_once_ = false;
+  bool stop_was_late_ = false;
   std::optional<Clock::time_point> deadline_;
 };
 

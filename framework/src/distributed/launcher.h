@@ -18,6 +18,8 @@ struct LaunchPlan {
   std::filesystem::path
       log_folder;  ///< Gets rank-K.log with both output streams of each rank. Must exist.
   std::chrono::milliseconds timeout{0};  ///< run.timeout
+  std::chrono::milliseconds stop_grace =
+      std::chrono::minutes(1);  ///< From a forwarded signal to the end of all ranks.
   std::function<void(const Board&)> on_progress = [](const Board&) {
   };  ///< Called several times a second.
 };

@@ -11,6 +11,12 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -26,25 +32,69 @@ std::string text_of(const std::vector<uint8_t>& bytes) { return {bytes.begin(), 
 
 double seconds(milliseconds time) { return static_cast<double>(time.count()) * 1e-3; }
 
-c10::intrusive_ptr<c10d::Store> connect(const Membership& self, milliseconds timeout) {
+/// A listening socket on 127.0.0.1, so that the store is not seen from other hosts; by itself it
+/// would listen on every interface.
+int listen_on_loopback(uint16_t port) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int reuse = 1;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  constexpr int kBacklog = 1024;
+  if (socket < 0 || ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) != 0 ||
+      ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(socket, kBacklog) != 0) {
+    const std::string reason = std::strerror(errno);
+    if (socket >= 0) ::close(socket);
+    throw std::runtime_error(reason);
+  }
+  return socket;
+}
+
+uint16_t port_of(int socket) {
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    throw std::runtime_error(std::strerror(errno));
+  return ntohs(address.sin_port);
+}
+
+/// Port 0: the system picks one.
+c10::intrusive_ptr<c10d::TCPStore> serve(const std::string& address, uint16_t port,
+                                         milliseconds timeout) {
   c10d::TCPStoreOptions options;
-  options.port = self.port;
-  options.isServer = self.rank == 0 && !self.external_store;
+  options.port = port;
+  options.isServer = true;
   options.waitWorkers = false;
   options.timeout = timeout;
+  if (is_loopback(address)) {
+    options.masterListenFd = listen_on_loopback(port);
+    options.port = port_of(*options.masterListenFd);
+  }
+  return c10::make_intrusive<c10d::TCPStore>(address, options);
+}
+
+c10::intrusive_ptr<c10d::Store> connect(const Membership& self, milliseconds timeout) {
+  const bool serves = self.rank == 0 && !self.external_store;
   try {
+    if (serves) return serve(self.address, self.port, timeout);
+    c10d::TCPStoreOptions options;
+    options.port = self.port;
+    options.waitWorkers = false;
+    options.timeout = timeout;
     return c10::make_intrusive<c10d::TCPStore>(self.address, options);
   } catch (const std::exception& error) {
-    if (options.isServer) {
-      throw RankError(fmt::format(
-          "rank 0 cannot serve the store on {}:{}: {}. The port is in use or not allowed; "
-          "set MASTER_PORT to a free one",
-          self.address, self.port, first_line(error)));
+    if (serves) {
+      throw RankError(
+          fmt::format("rank 0 cannot serve the store on {}:{}: {}. The port is in use or not "
+                      "allowed; set MASTER_PORT to a free one",
+                      self.address, self.port, first_line(error)));
     }
     throw RankError(
         fmt::format("rank {} could not reach the store at {}:{} within {:g} s: {}. Check that rank "
-                    "0 runs, and that "
-                    "MASTER_ADDR and MASTER_PORT are the same everywhere",
+                    "0 runs, and that MASTER_ADDR and "
+                    "MASTER_PORT are the same everywhere",
                     self.rank, self.address, self.port, seconds(timeout), first_line(error)));
   }
 }
@@ -151,14 +201,7 @@ void Rendezvous::wait_until_all_compared() const {
     std::this_thread::sleep_for(milliseconds(20));
 }
 
-StoreServer::StoreServer(milliseconds timeout) {
-  c10d::TCPStoreOptions options;
-  options.port = 0;
-  options.isServer = true;
-  options.waitWorkers = false;
-  options.timeout = timeout;
-  store_ = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
-}
+StoreServer::StoreServer(milliseconds timeout) : store_(serve("127.0.0.1", 0, timeout)) {}
 
 StoreServer::~StoreServer() = default;
 

@@ -180,7 +180,9 @@ void Loader::hand_over(PreparedWindow prepared) {
 PreparedWindow Loader::next() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !ready_.empty() || failure_; });
-  if (failure_) std::rethrow_exception(failure_);
+  // A failure concerns a later window. A rank that left before this one would leave the others
+  // alone in its collectives, with a lost rank to report instead of the reason.
+  if (ready_.empty()) std::rethrow_exception(failure_);
   PreparedWindow prepared = std::move(ready_.front());
   ready_.pop_front();
   return prepared;

@@ -56,14 +56,18 @@ Trainer::Trainer(RankSession& session, TrainerOptions options)
   seed_generators(stream_seed(settings.seed, session.rank()), session.device());
 }
 
-LoaderOptions Trainer::loader_options(int64_t end) const {
+LoaderOptions Trainer::loader_options(int64_t end) {
   LoaderOptions options;
   options.terms = session_.terms().size();
   options.range = {state_.windows(), end};
   options.chain = state_.history().chain;
   options.device = session_.device();
   options.timeout = session_.job().settings.timeout;
-  options.on_failure = options_.on_loader_failure;
+  options.on_failure = [this](const std::exception_ptr& failure) {
+    // The process may end before the trainer has noticed: the reason must be known by then.
+    session_.board().fail(distributed::sentence_of(failure));
+    options_.on_loader_failure(failure);
+  };
   options.stop_signal = options_.stop_signal;
   return options;
 }
@@ -83,6 +87,7 @@ const TrainResult& Trainer::run_until(int64_t end) {
     take_metrics(prepared.agreement);
     if (prepared.last) {
       result_.stop_signal = prepared.agreement.stop_signal;
+      if (result_.stop_signal != 0) options_.on_stop();
       break;
     }
     if (is_empty(prepared)) {

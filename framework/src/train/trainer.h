@@ -25,6 +25,8 @@ struct TrainerOptions {
   /// Sees each window's gradient after its reduction; returns whether the parameters are updated
   /// with it.
   std::function<bool(int64_t window)> after_reduction = [](int64_t) { return true; };
+  /// Runs when all ranks have agreed to stop by a signal, before the last exchange.
+  std::function<void()> on_stop = [] {};
   /// Runs after each window, when state() counts it as finished; may save. [every rank]
   std::function<void()> after_window = [] {};
   /// Told of each window's metrics when all ranks know them.
@@ -60,7 +62,7 @@ class Trainer {
   Optimizer& optimizer() { return *optimizer_; }
 
  private:
-  LoaderOptions loader_options(int64_t end) const;
+  LoaderOptions loader_options(int64_t end);
   bool is_empty(const PreparedWindow& prepared) const;
   void run_window(const PreparedWindow& prepared, Loader& loader, double waited);
   void skip_window(const PreparedWindow& prepared, Loader& loader);

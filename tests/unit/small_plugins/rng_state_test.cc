@@ -23,6 +23,15 @@ class RngStateTest : public ::testing::Test {
   RngState provider_{context_};
 };
 
+TEST_F(RngStateTest, HasNothingToMapWhenTheGeneratorsAreKeyed) {
+  testing::MemoryState state;
+  provider_.save(testing::FakeRun(1, 2), state);
+  testing::FakeRun other(0, 4);
+  EXPECT_THROW(provider_.load(other, state), DataError);
+  other.set_keyed_rng(true);
+  EXPECT_NO_THROW(provider_.load(other, state));
+}
+
 TEST_F(RngStateTest, IsSavedByEachRank) {
   EXPECT_EQ(provider_.state_id(), "rng_state/1");
   EXPECT_EQ(provider_.scope(), StateScope::kRank);

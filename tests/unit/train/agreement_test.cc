@@ -7,7 +7,9 @@
 #include <tally/error.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 namespace tally::train {
 namespace {
@@ -49,6 +51,26 @@ TEST(SamplerAgreementTest, ASamplerThatEndsEarlierOnOneRankIsNamed) {
     EXPECT_THAT(distributed::text_of_a<PluginError>(log.failure),
                 HasSubstr("rank 1 has window 2, no data left, chain "));
   }
+}
+
+TEST(SamplerAgreementTest, TheWindowBeforeIsRunOnEveryRankAndTheReasonIsOnTheBoard) {
+  ScriptedOptions options{.world = 3, .windows = 4};
+  std::shared_ptr<distributed::Board> board;
+  options.after_pass = [&](RankSession& session, const Pass&) {
+    if (session.rank() == 0) board = session.board().board();
+    // The loader has long failed when the others come to this window.
+    if (session.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  };
+  const auto logs = run_script(
+      [](int64_t rank) {
+        Script script = steady_script(3, 4);
+        if (rank == 2) script.plans[2].shards[0] = {{1}};
+        return script;
+      },
+      options);
+  for (const RankLog& log : logs) EXPECT_EQ(log.gradients.size(), 2U);
+  for (int64_t rank = 0; rank < 3; ++rank)
+    EXPECT_THAT(board->read(rank).message.data(), HasSubstr("the sampler's plans differ"));
 }
 
 TEST(SamplerAgreementTest, TheRunEndsWhereTheDataEnd) {

@@ -37,6 +37,7 @@ TEST(SettingsTest, HasTheDocumentedDefaults) {
   EXPECT_EQ(settings.device, "auto");
   EXPECT_EQ(settings.backend, "auto");
   EXPECT_FALSE(settings.allow_idle_ranks);
+  EXPECT_TRUE(settings.deterministic);
   EXPECT_EQ(settings.data_folder, "data");
   EXPECT_EQ(settings.checkpoint_folder, "artifacts/checkpoints");
   EXPECT_EQ(settings.updates, 100);
@@ -48,11 +49,11 @@ TEST(SettingsTest, HasTheDocumentedDefaults) {
 }
 
 TEST(SettingsTest, ReadsWhatIsWritten) {
-  const Settings settings = read_settings(
-      recipe_with({"rng=keyed", "seed=7", "run.ranks=3", "run.timeout=0.25", "run.threads=2",
-                   "run.device=cpu", "run.backend=gloo", "run.bucket_bytes=1024", "train.updates=9",
-                   "train.stop_at=4", "train.on_empty_window=skip", "train.clip_norm=2",
-                   "data.folder=elsewhere", "checkpoint.folder=kept"}));
+  const Settings settings = read_settings(recipe_with(
+      {"rng=keyed", "seed=7", "run.ranks=3", "run.timeout=0.25", "run.threads=2", "run.device=cpu",
+       "run.deterministic=false", "run.backend=gloo", "run.bucket_bytes=1024", "train.updates=9",
+       "train.stop_at=4", "train.on_empty_window=skip", "train.clip_norm=2",
+       "data.folder=elsewhere", "checkpoint.folder=kept"}));
   EXPECT_TRUE(settings.keyed_rng);
   EXPECT_EQ(settings.seed, 7);
   EXPECT_EQ(settings.ranks, 3);
@@ -60,6 +61,7 @@ TEST(SettingsTest, ReadsWhatIsWritten) {
   EXPECT_EQ(settings.threads, 2);
   EXPECT_EQ(settings.device, "cpu");
   EXPECT_EQ(settings.backend, "gloo");
+  EXPECT_FALSE(settings.deterministic);
   EXPECT_EQ(settings.bucket_bytes, 1024);
   EXPECT_EQ(settings.updates, 9);
   EXPECT_EQ(settings.stop_at, 4);
