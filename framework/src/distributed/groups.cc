@@ -9,6 +9,8 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
+#include <cstdlib>
+
 namespace tally::distributed {
 namespace {
 
@@ -76,12 +78,20 @@ c10d::ReduceOp op_of(ReduceOp op) {
   throw std::logic_error("unknown reduce operation");
 }
 
+/// LibTorch's flight recorder is one map for the whole process that every collective writes without
+/// a lock: groups of different threads crash in it. The board says what it would.
+void disable_flight_recorder() {
+  [[maybe_unused]] static const int disabled =
+      ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
+}
+
 }  // namespace
 
 Group::Group(const Rendezvous& rendezvous, const std::string& name, Transport transport,
              c10::Device device, BoardWriter board)
     : rank_(rendezvous.self().rank), world_(rendezvous.self().world), board_(std::move(board)) {
   const Membership& self = rendezvous.self();
+  disable_flight_recorder();
   try {
     auto store = c10::make_intrusive<c10d::PrefixStore>(name, rendezvous.store());
     auto transport_store = c10::make_intrusive<c10d::PrefixStore>("transport", store);

@@ -34,6 +34,11 @@ std::filesystem::path file_of(const std::filesystem::path& folder, int64_t rank)
   return folder / fmt::format("rank-{}.json", rank);
 }
 
+/// Empty where the fingerprint does not have it.
+std::string digest_in(const json& fingerprint, const char* part, const std::string& name) {
+  return fingerprint.at(part).value(name, std::string());
+}
+
 }  // namespace
 
 void write_fingerprint(RankSession& session, Trainer& trainer,
@@ -61,11 +66,11 @@ std::vector<std::string> fingerprint_differences(const std::filesystem::path& a,
     const json first = read(file_of(a, rank));
     const json second = read(file_of(b, rank));
     for (const auto& [name, digest] : first.at("states").items()) {
-      if (second.at("states").value(name, "") != digest)
+      if (digest_in(second, "states", name) != digest.get<std::string>())
         result.push_back(fmt::format("rank {}: {}", rank, name));
     }
     for (const auto& [window, digest] : second.at("windows").items()) {
-      if (first.at("windows").value(window, "") == digest) continue;
+      if (digest_in(first, "windows", window) == digest.get<std::string>()) continue;
       result.push_back(
           fmt::format("rank {}: the examples of window {} (the sampler's state)", rank, window));
       break;

@@ -90,9 +90,9 @@ OptimizerOptions read_optimizer(const recipe::Section& section) {
   options.name = section.choice("name", "sgd", {"sgd", "adamw"});
   options.learning_rate = non_negative(section, "learning_rate", std::nullopt);
   options.weight_decay = non_negative(section, "weight_decay", 0.0);
-  if (options.name == "sgd") {
-    options.momentum = below_one(section, "momentum", 0.0);
-  } else {
+  options.momentum = below_one(section, "momentum", 0.0);
+  if (options.name == "adamw") {
+    if (options.momentum != 0.0) section.reject("momentum", "must be 0 for adamw, which has beta1");
     options.beta1 = below_one(section, "beta1", options.beta1);
     options.beta2 = below_one(section, "beta2", options.beta2);
     options.epsilon = non_negative(section, "epsilon", options.epsilon);
