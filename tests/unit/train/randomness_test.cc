@@ -30,6 +30,12 @@ TEST(RandomnessTest, SeedsAreFunctionsOfTheirKeysAndNothingElse) {
       << "no two keys share a seed, in whatever order their numbers stand";
 }
 
+TEST(RandomnessTest, AKeyedSeedIsTheValueThatPythonComputes) {
+  // python3: int.from_bytes(hashlib.sha256(b"keyed" + struct.pack("<4q", 1, 2, 3, 4)).digest()[:8],
+  // "little"). A run that is resumed by a later tally must draw the same numbers.
+  EXPECT_EQ(keyed_seed(1, 2, 3, 4), uint64_t{15633889259780559673U});
+}
+
 TEST(RandomnessTest, SeedingRepeatsTheDraws) {
   seed_generators(keyed_seed(1, 2, 3, 4), c10::kCPU);
   const at::Tensor first = torch::rand({8});
