@@ -6,6 +6,7 @@
 #include <torch/version.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 
 namespace tally::checkpoint {
@@ -211,6 +212,14 @@ std::optional<std::filesystem::path> find_newest(const std::filesystem::path& fo
     }
   }
   return std::nullopt;
+}
+
+void remove_step(const std::filesystem::path& step, FileSystem& system) {
+  const std::filesystem::path hidden = staging_of(step);
+  remove_tree(system, hidden);
+  if (system.rename(step, hidden) != 0) throw_system_error("delete", step, errno);
+  sync_folder(system, folder_of(step));
+  remove_tree(system, hidden);
 }
 
 void remove_unfinished(const std::filesystem::path& folder, FileSystem& system) {

@@ -99,6 +99,10 @@ std::optional<std::filesystem::path> find_newest(const std::filesystem::path& fo
                                                  std::vector<DamagedCheckpoint>* damaged,
                                                  FileSystem& system = FileSystem::real());
 
+/// Deletes a step. Throws DataError when it cannot be taken out of the list of steps; at no moment
+/// a part of it stands there. [rank 0]
+void remove_step(const std::filesystem::path& step, FileSystem& system = FileSystem::real());
+
 /// Deletes the staging folders that a crash left. No save may be under way. [rank 0]
 void remove_unfinished(const std::filesystem::path& folder,
                        FileSystem& system = FileSystem::real());

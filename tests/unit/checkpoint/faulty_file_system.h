@@ -14,6 +14,8 @@ namespace tally::checkpoint {
 class FaultyFileSystem : public FileSystem {
  public:
   std::vector<std::string> calls;  ///< "write NAME"; a folder's own name for its descriptor.
+  std::string begin;               ///< Calls are recorded from the first whose path names this,
+  std::string end;                 ///< up to the first whose path names this; empty: no end.
   size_t fail_at = SIZE_MAX;       ///< Index of the call that fails.
   int error = EIO;
   size_t longest = SIZE_MAX;  ///< Bytes that one read or write moves at most.
@@ -25,7 +27,7 @@ class FaultyFileSystem : public FileSystem {
   int open(const std::filesystem::path& path, int flags, mode_t mode) override {
     if (interrupted() || fails("open", path)) return -1;
     const int file = FileSystem::open(path, flags, mode);
-    if (file >= 0) names_[file] = path.filename().string();
+    if (file >= 0) names_[file] = path;
     return file;
   }
   ssize_t read(int file, void* data, size_t size) override {
@@ -71,6 +73,9 @@ class FaultyFileSystem : public FileSystem {
 
  private:
   bool fails(const std::string& call, const std::filesystem::path& path) {
+    begun_ = begun_ || path.string().find(begin) != std::string::npos;
+    ended_ = ended_ || (!end.empty() && path.string().find(end) != std::string::npos);
+    if (!begun_ || ended_) return false;
     calls.push_back(call + " " + path.filename().string());
     if (calls.size() - 1 != fail_at) return false;
     errno = error;
@@ -83,8 +88,10 @@ class FaultyFileSystem : public FileSystem {
     return interrupted_;
   }
 
-  std::map<int, std::string> names_;
+  std::map<int, std::filesystem::path> names_;
   bool interrupted_ = false;
+  bool begun_ = false;
+  bool ended_ = false;
 };
 
 }  // namespace tally::checkpoint
