@@ -82,8 +82,8 @@ bool is_rank() { return distributed::membership_from_environment().has_value(); 
 
 void run_as_rank(train::Job& job, const std::function<int(train::RankSession&)>& work) {
   const Membership self = distributed::membership_from_environment().value();
-  train::install_stop_signals();
   BoardWriter board = board_of(self);
+  train::install_stop_signals(job.settings.stop_grace, board);
   std::unique_ptr<train::RankSession> session;
   int exit_code = 0;
   try {
@@ -106,6 +106,7 @@ int launch_ranks(const train::Settings& settings, std::vector<std::string> argum
   plan.log_folder = log_folder;
   plan.timeout = settings.timeout;
   plan.stop_grace = settings.stop_grace;
+  plan.ranks_unblock_stops = true;
   train::make_folder(plan.log_folder);
   distributed::LaunchOutcome outcome;
   {

@@ -9,6 +9,7 @@
 #include "train/fingerprint.h"
 #include "train/resuming.h"
 #include "train/run_folder.h"
+#include "train/stop_request.h"
 #include "train/trainer.h"
 
 #include <fmt/format.h>
@@ -89,6 +90,17 @@ void resume(train::RankSession& session, train::Trainer& trainer, const TrainOpt
       fmt::format("resumed from {} after {} windows", step->string(), trainer.state().windows()));
 }
 
+void log_stop(int64_t finished) {
+  const train::StopRequest request = train::stop_request();
+  std::string reason = "another rank was asked to stop";
+  if (request.signal != 0) {
+    reason = fmt::format("signal {} came {}", request.signal,
+                         request.window < 0 ? "before the first window"
+                                            : fmt::format("at window {}", request.window));
+  }
+  log::info(fmt::format("{}; stopping after {} windows", reason, finished));
+}
+
 int run_rank(train::RankSession& session, const TrainOptions& options) {
   train::Job& job = session.job();
   const std::string& name = job.settings.name;
@@ -100,8 +112,9 @@ int run_rank(train::RankSession& session, const TrainOptions& options) {
   train::TrainerOptions trainer_options;
   trainer_options.metrics_file = train::metrics_file(name);
   trainer_options.after_window = [&] { schedule->after_window(); };
-  trainer_options.on_stop = [&] {
+  trainer_options.on_stop = [&](int64_t finished) {
     distributed::end_process_within(job.settings.stop_grace, kLateStop);
+    log_stop(finished);
   };
   train::Trainer trainer(session, trainer_options);
   train::CheckpointSchedule saving(session, trainer);

@@ -23,20 +23,22 @@ constexpr std::chrono::milliseconds kTick{100};
 /// sentence, or for a checkpoint's last file.
 constexpr std::chrono::seconds kSurvivorGrace{6};
 
-/// Blocks the launcher's signals while it exists, so that they can be waited for; children get the
-/// mask from before.
+/// Blocks the launcher's signals while it exists, so that they can be waited for.
 class BlockedSignals {
  public:
   BlockedSignals() {
     sigemptyset(&set_);
     for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) sigaddset(&set_, signal);
     ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
+    stops_ = before_;
+    for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaddset(&stops_, signal);
   }
   ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   BlockedSignals(const BlockedSignals&) = delete;
   BlockedSignals& operator=(const BlockedSignals&) = delete;
 
-  const sigset_t& before() const { return before_; }
+  /// For the children.
+  const sigset_t& mask(bool stops_blocked) const { return stops_blocked ? stops_ : before_; }
 
   /// A signal that arrived within a tick, or 0.
   int wait() const {
@@ -48,6 +50,7 @@ class BlockedSignals {
  private:
   sigset_t set_;
   sigset_t before_;
+  sigset_t stops_;
 };
 
 class Launch {
@@ -56,7 +59,7 @@ class Launch {
       : plan_(plan),
         board_(Board::create_inherited(plan.ranks)),
         server_(plan.timeout),
-        processes_(plan, *board_, server_.port(), signals_.before()) {}
+        processes_(plan, *board_, server_.port(), signals_.mask(plan.ranks_unblock_stops)) {}
 
   LaunchOutcome run() {
     while (processes_.running() > 0) {

@@ -19,7 +19,9 @@ struct LaunchPlan {
       log_folder;  ///< Gets rank-K.log with both output streams of each rank. Must exist.
   std::chrono::milliseconds timeout{0};  ///< run.timeout
   std::chrono::milliseconds stop_grace =
-      std::chrono::minutes(1);  ///< From a forwarded signal to the end of all ranks.
+      std::chrono::minutes(1);       ///< From a forwarded signal to the end of all ranks.
+  bool ranks_unblock_stops = false;  ///< Ranks start with SIGINT, SIGTERM and SIGUSR1 blocked, and
+                                     ///< take one that came early when they can stop in order.
   std::function<void(const Board&)> on_progress = [](const Board&) {
   };  ///< Called several times a second.
 };

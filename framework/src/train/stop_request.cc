@@ -1,31 +1,103 @@
 #include "train/stop_request.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <csignal>
+#include <cstring>
+#include <ctime>
+#include <memory>
 
 namespace tally::train {
 namespace {
 
-std::atomic<int> requested{0};
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler stores it");
+constexpr int kLateStop = 4;
+constexpr int64_t kOneStop = 1'000'000'000;  ///< Nanoseconds.
 
-extern "C" void request_stop(int signal) {
+/// All that the handlers touch.
+struct Received {
+  std::atomic<int> signal{0};
+  std::atomic<int64_t> window{-1};
+  std::atomic<pid_t> sender{0};
+  std::atomic<int64_t> time{0};
+  std::atomic<bool> repeated{false};
+  const distributed::BoardRecord* record = nullptr;
+  timer_t timer{};
+  itimerspec grace{};
+};
+Received received;
+static_assert(std::atomic<int64_t>::is_always_lock_free, "signal handlers store it");
+
+int64_t now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
+/// The signal that is known already, once more, by a second way.
+bool is_same_stop(int signal, pid_t sender) {
+  return signal == received.signal && sender != received.sender &&
+         now() - received.time < kOneStop && !received.repeated.exchange(true);
+}
+
+// The handlers make async-signal-safe calls only.
+extern "C" void request_stop(int signal, siginfo_t* info, void* /*context*/) {
+  const pid_t sender = info->si_code <= 0 ? info->si_pid : 0;
   int none = 0;
-  if (requested.compare_exchange_strong(none, signal)) return;
+  if (received.signal.compare_exchange_strong(none, signal)) {
+    received.sender = sender;
+    received.time = now();
+    received.window = __atomic_load_n(&received.record->window, __ATOMIC_RELAXED);
+    ::timer_settime(received.timer, 0, &received.grace, nullptr);
+    return;
+  }
+  if (is_same_stop(signal, sender)) return;
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
 
-}  // namespace
-
-void install_stop_signals() {
-  struct sigaction action {};
-  action.sa_handler = request_stop;
-  sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART | SA_NODEFER;
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaction(signal, &action, nullptr);
+extern "C" void end_late_stop(int /*signal*/) {
+  constexpr char kText[] =
+      "tally: this rank did not stop and save within checkpoint.grace_seconds after a signal and "
+      "ends; the checkpoints from before stand\n";
+  const ssize_t written = ::write(STDERR_FILENO, kText, sizeof kText - 1);
+  static_cast<void>(written);
+  ::_exit(kLateStop);
 }
 
-int64_t stop_signal() { return requested.load(); }
+void arm_timer(std::chrono::milliseconds grace) {
+  sigevent event{};
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGALRM;
+  ::timer_create(CLOCK_MONOTONIC, &event, &received.timer);
+  received.grace.it_value.tv_sec = grace.count() / 1000;
+  received.grace.it_value.tv_nsec = grace.count() % 1000 * 1'000'000;
+  struct sigaction action {};
+  action.sa_handler = end_late_stop;
+  ::sigaction(SIGALRM, &action, nullptr);
+}
+
+}  // namespace
+
+void install_stop_signals(std::chrono::milliseconds grace, distributed::BoardWriter board) {
+  // Handlers may run until the process ends: the board stays for them.
+  static const distributed::BoardWriter kept = std::move(board);
+  received.record = kept.board()->record(kept.rank());
+  arm_timer(grace);
+  sigset_t stops;
+  sigemptyset(&stops);
+  struct sigaction action {};
+  action.sa_sigaction = request_stop;
+  action.sa_flags = SA_RESTART | SA_NODEFER | SA_SIGINFO;
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+    ::sigaction(signal, &action, nullptr);
+    sigaddset(&stops, signal);
+  }
+  ::pthread_sigmask(SIG_UNBLOCK, &stops, nullptr);
+}
+
+StopRequest stop_request() { return {received.signal.load(), received.window.load()}; }
+
+int64_t stop_signal() { return received.signal.load(); }
 
 }  // namespace tally::train
