@@ -1,7 +1,7 @@
 """A resumed run is the uninterrupted one, and says no to what it cannot go on from."""
 
+import os
 import pathlib
-import random
 import signal
 import time
 import unittest
@@ -10,7 +10,9 @@ from processes import wait_until
 from recipes_test import CPU, WithData
 
 SMALL = (*CPU, "--set", "sampler.batch_size=2", "--set", "run.timeout=10")
-WINDOWS = 6
+WINDOWS = 20
+MOMENTUM = ("--set", "optimizer.name=sgd", "--set", "optimizer.momentum=0.9")
+ADAMW = ("--set", "optimizer.name=adamw", "--set", "optimizer.beta1=0.8")
 
 
 def step(folder: str, windows: int) -> str:
@@ -36,20 +38,39 @@ class Resume(WithData):
         self.assertEqual((document["max_parameter_difference"], document["differences"]), (0.0, []))
 
     def test_every_window_resumes_to_the_same_bytes(self):
-        self.train("whole", WINDOWS, "--set", "checkpoint.every=1")
-        for windows in range(1, WINDOWS):
-            self.train("parts", WINDOWS, "--resume", step("whole", windows))
-            self.assert_equal(step("whole", WINDOWS), step("parts", WINDOWS))
+        """Each of 19 windows with both optimizers, on 1, 2 and 4 ranks in turn; all of them with TALLY_EVERY_WINDOW=1."""
+        all_of_them = os.environ.get("TALLY_EVERY_WINDOW") == "1"
+        for optimizer in MOMENTUM, ADAMW:
+            for index, ranks in enumerate((1, 2, 4)):
+                options = ("--ranks", str(ranks), "--set", "sampler.shards=4", *optimizer)
+                whole = "whole-{}-{}".format(optimizer[1].split("=")[1], ranks)
+                self.train(whole, WINDOWS, *options, "--set", "checkpoint.every=1")
+                for windows in range(1, WINDOWS):
+                    if all_of_them or windows % 3 == index:
+                        with self.subTest(run=whole, resumed_after=windows):
+                            self.train("parts", WINDOWS, *options, "--resume", step(whole, windows))
+                            self.assert_equal(step(whole, WINDOWS), step("parts", WINDOWS))
 
-    def test_optimizers_and_ranks(self):
-        cases = [(1, "sgd", "optimizer.momentum=0.9"), (4, "sgd", "optimizer.momentum=0.9"), (2, "adamw", "optimizer.beta1=0.8")]
-        for ranks, name, option in cases:
-            with self.subTest(ranks=ranks, optimizer=name):
-                result = self.succeed("resume-check", "--json", *SMALL, "--windows", 2, "--ranks", ranks, "--set", "sampler.shards=4",
-                                      "--set", "optimizer.name=" + name, "--set", option)
-                document = result.json()
-                self.assertTrue(document["equal"])
-                self.assertEqual((document["windows"], document["ranks"]), (4, ranks))
+    def test_resume_check_compares_every_rank(self):
+        result = self.succeed("resume-check", "--json", *SMALL, "--windows", 2, "--ranks", 4, "--set", "sampler.shards=4")
+        document = result.json()
+        self.assertTrue(document["equal"])
+        self.assertEqual((document["windows"], document["ranks"]), (4, 4))
+
+    def test_the_reference_protocol(self):
+        self.succeed("train", "recipes/correct.toml")
+        self.succeed("train", "recipes/correct.toml", "--continuous", "--checkpoints", "artifacts/continuous")
+        self.succeed("train", "recipes/correct.toml", "--resume", "artifacts/checkpoints/step-0050")
+        steps = ("artifacts/continuous/step-0100", "artifacts/checkpoints/step-0100")
+        self.assert_equal(*steps)
+        self.assertIn("max parameter difference 0\n", self.succeed("checkpoints", "diff", *steps).stdout)
+        self.assertEqual([entry["window"] for entry in self.tally.metrics()], list(range(100)), "the first half was kept")
+
+    def test_an_asynchronous_save_has_the_bytes_of_a_synchronous_one(self):
+        for folder, value in ("beside", "true"), ("between", "false"):
+            self.train(folder, 6, "--set", "checkpoint.every=1", "--set", "checkpoint.async=" + value)
+        for windows in range(1, 7):
+            self.assert_equal(step("beside", windows), step("between", windows))
 
     def test_a_state_left_out_is_named(self):
         for recipe, state in (("resume_without_rng", "the CPU's random state"), ("resume_without_sampler", "the sampler's state")):
@@ -106,13 +127,6 @@ class Resume(WithData):
         self.assertEqual(result.code, 3)
         self.assertIn("model.safetensors", result.json()["checkpoints"][1]["reason"])
 
-    def test_a_run_stopped_by_a_signal_goes_on_to_the_same_bytes(self):
-        self.train("whole", 20)
-        for number in (signal.SIGTERM, signal.SIGUSR1):
-            folder = "stopped-{}".format(number)
-            self.stop_and_resume(folder, number)
-            self.assert_equal(step("whole", 20), step(folder, 20))
-
     def test_a_stop_that_takes_too_long_is_ended(self):
         running = self.start("late", "--set", "checkpoint.grace_seconds=2", "--set", "run.timeout=60")
         running.ranks()[1].send(signal.SIGSTOP)
@@ -123,19 +137,25 @@ class Resume(WithData):
         self.assert_refused(result, 4, "did not stop and save within 2 s (checkpoint.grace_seconds)")
         self.assertIn("rank 1", result.stderr)
 
-    def test_killed_at_random_it_loses_nothing_that_was_saved(self):
-        self.train("whole", 20)
-        chance = random.Random(1)
-        for kill in range(4):
-            folder = "killed-{}".format(kill)
-            running = self.start(folder)
-            time.sleep(chance.uniform(0.0, 2.0))
-            ranks = list(running.ranks().values())
-            for rank in ranks if kill % 2 == 0 else ranks[-1:]:
-                rank.send(signal.SIGKILL)
-            running.finish()
-            self.train(folder, 20, "--resume", "latest")
-            self.assert_equal(step("whole", 20), step(folder, 20))
+    def test_a_run_stopped_before_its_first_window_goes_on(self):
+        """A signal that comes while the ranks start is taken when they can save."""
+        running = self.tally.start("train", self.recipe, *SMALL, "--checkpoints", "early")
+        self.assertTrue(wait_until(lambda: len(running.ranks()) == 2, 60))
+        running.popen.send_signal(signal.SIGTERM)
+        result = running.finish()
+        self.assertEqual(result.code, 128 + signal.SIGTERM, str(result))
+        self.assertEqual(sorted(path.name for path in (self.tally.folder / "early").iterdir()), ["step-0000"])
+        self.train("early", 4, "--resume", "latest")
+        self.train("whole", 4)
+        self.assert_equal(step("whole", 4), step("early", 4))
+
+    def test_a_signal_to_everybody_is_one_stop(self):
+        """A service manager signals all processes of a group: each rank hears it twice."""
+        running = self.start("group")
+        for rank in running.ranks().values():
+            rank.send(signal.SIGTERM)
+        running.popen.send_signal(signal.SIGTERM)
+        self.assertEqual(running.finish().code, 128 + signal.SIGTERM)
 
     def start(self, folder: str, *arguments: str):
         """A run of 20 windows that has trained two of them."""
@@ -145,13 +165,6 @@ class Resume(WithData):
                                    "--set", "train.stop_at=20", "--set", "checkpoint.every=3", *arguments)
         self.assertTrue(wait_until(lambda: metrics.exists() and metrics.read_text().count("\n") >= 2, 60))
         return running
-
-    def stop_and_resume(self, folder: str, number: int) -> None:
-        running = self.start(folder)
-        running.popen.send_signal(number)
-        result = running.finish()
-        self.assertEqual(result.code, 128 + number, str(result))
-        self.train(folder, 20, "--resume", "latest")
 
     def flip(self, folder: str) -> None:
         file = pathlib.Path(self.tally.folder) / folder / "model.safetensors"

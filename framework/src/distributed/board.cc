@@ -189,8 +189,9 @@ void BoardWriter::progress(double loss, int64_t tokens) {
 }
 
 void BoardWriter::collective(CollectiveKind kind, int64_t index, bool done) {
-  CollectiveState& slot =
-      kind == CollectiveKind::kControlRecord ? record_->control : record_->trainer;
+  CollectiveState& slot = kind == CollectiveKind::kControlRecord ? record_->control
+                          : kind == CollectiveKind::kStateGather ? record_->saving
+                                                                 : record_->trainer;
   store(slot.kind, kind);
   store(slot.index, index);
   store(slot.done, static_cast<int32_t>(done));
@@ -210,9 +211,12 @@ std::string describe(const Board& board) {
         record.window < 0 ? "before window 0" : fmt::format("window {}", record.window);
     const double seconds =
         record.changed == 0 ? 0.0 : static_cast<double>(now() - record.changed) * 1e-9;
-    text += fmt::format("  rank {}: {}, {} for {:.1f} s; last collective: {}; control: {}\n", rank,
+    text += fmt::format("  rank {}: {}, {} for {:.1f} s; last collective: {}; control: {}", rank,
                         window, name_of(record.phase), seconds, text_of(record.trainer),
                         text_of(record.control));
+    if (record.saving.kind != CollectiveKind::kNone)
+      text += fmt::format("; saving: {}", text_of(record.saving));
+    text += '\n';
     if (record.message[0] != '\0') text += fmt::format("    it said: {}\n", record.message.data());
   }
   return text;

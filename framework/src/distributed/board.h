@@ -40,7 +40,8 @@ std::string_view name_of(CollectiveKind kind);
 struct CollectiveState {
   CollectiveKind kind = CollectiveKind::kNone;
   int32_t done = 0;
-  int64_t index = 0;  ///< Window of a control record, number of a bucket, count of the others.
+  int64_t index = 0;  ///< Window of a control record or a saved state, number of a bucket, count of
+                      ///< the others.
 };
 std::string text_of(const CollectiveState& state);
 
@@ -57,6 +58,7 @@ struct BoardRecord {
   int32_t pid = 0;
   CollectiveState control;  ///< Of the loader thread.
   CollectiveState trainer;
+  CollectiveState saving;            ///< Of the thread that writes checkpoints.
   std::array<char, 2048> message{};  ///< Why the rank failed; empty while it has not.
 };
 

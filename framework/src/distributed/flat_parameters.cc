@@ -67,6 +67,16 @@ std::vector<NamedTensor> FlatParameters::named_gradients() const {
   return result;
 }
 
+std::vector<NamedTensor> FlatParameters::named_slices(const at::Tensor& flat) const {
+  std::vector<NamedTensor> result;
+  for (size_t i = 0; i < named_.size(); ++i) {
+    const at::Tensor& parameter = named_[i].tensor;
+    result.push_back(
+        {named_[i].name, flat.narrow(0, offsets_[i], parameter.numel()).view(parameter.sizes())});
+  }
+  return result;
+}
+
 void FlatParameters::clear_gradients() {
   const auto* base = static_cast<const char*>(gradients_.data_ptr());
   for (size_t i = 0; i < named_.size(); ++i) {

@@ -26,6 +26,8 @@ class FlatParameters {
   int64_t offset(size_t i) const { return offsets_[i]; }
   /// The gradients under the parameters' names and shapes: views.
   std::vector<NamedTensor> named_gradients() const;
+  /// The same of any flat tensor with the layout of values(), such as a copy of it.
+  std::vector<NamedTensor> named_slices(const at::Tensor& flat) const;
 
   /// Zero in place. Throws PluginError when a gradient is no longer the slice it was: somebody
   /// replaced it instead of accumulating into it.

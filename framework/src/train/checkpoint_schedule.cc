@@ -2,13 +2,34 @@
 
 #include "checkpoint/checkpoint.h"
 #include "log/log.h"
+#include "train/saving.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
 
 #include <algorithm>
+#include <chrono>
+#include <memory>
 
 namespace tally::train {
+namespace {
+
+void warn(const DataError& error) {
+  log::warning(fmt::format("training goes on without this checkpoint: {}", error.what()));
+}
+
+}  // namespace
+
+CheckpointSchedule::CheckpointSchedule(RankSession& session, Trainer& trainer,
+                                       checkpoint::FileSystem& system)
+    : session_(session), trainer_(trainer), system_(system) {
+  if (session.rank() != 0) return;
+  try {
+    checkpoint::remove_unfinished(session.job().settings.checkpoint_folder, system);
+  } catch (const DataError& error) {
+    log::warning(fmt::format("what an interrupted save left stays: {}", error.what()));
+  }
+}
 
 bool CheckpointSchedule::due(int64_t windows) const {
   const Settings& settings = session_.job().settings;
@@ -17,38 +38,64 @@ bool CheckpointSchedule::due(int64_t windows) const {
          std::find(at.begin(), at.end(), windows) != at.end();
 }
 
+bool CheckpointSchedule::has_ended() const {
+  return pending_.valid() &&
+         pending_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
 void CheckpointSchedule::after_window() {
+  if (has_ended()) settle();
   if (!due(trainer_.state().windows())) return;
-  try {
-    save();
-  } catch (const DataError& error) {
-    if (!session_.job().settings.warn_on_failed_checkpoint) throw;
-    log::warning(fmt::format("training goes on without this checkpoint: {}", error.what()));
-  }
+  settle();
+  const bool async = session_.job().settings.async_checkpoint;
+  begin(async);
+  if (!async) settle();
 }
 
 std::filesystem::path CheckpointSchedule::finish() {
-  if (saved_windows_ != trainer_.state().windows()) save();
+  std::exception_ptr earlier;
+  try {
+    settle();
+  } catch (const DataError&) {
+    earlier = std::current_exception();
+  }
+  const int64_t windows = trainer_.state().windows();
+  const bool again = pending_windows_ == windows;
+  if (saved_windows_ != windows) {
+    begin(/*beside_training=*/false);
+    take_result();
+  }
+  // A step that the recipe asked for is missing, unless the line above has just made it.
+  if (earlier && !again) std::rethrow_exception(earlier);
   return saved_;
 }
 
-void CheckpointSchedule::save() {
-  saved_ = save_checkpoint(session_, trainer_.state(), trainer_.optimizer());
-  saved_windows_ = trainer_.state().windows();
-  if (session_.rank() == 0 && session_.job().settings.checkpoint_keep > 0) remove_old();
+void CheckpointSchedule::begin(bool beside_training) {
+  const Values values = beside_training ? Values::kCopied : Values::kShared;
+  auto snapshot = std::make_shared<const Snapshot>(
+      take_snapshot(session_, trainer_.state(), trainer_.optimizer(), values));
+  pending_windows_ = snapshot->windows;
+  // A deferred call runs in take_result(), on this thread.
+  pending_ = std::async(beside_training ? std::launch::async : std::launch::deferred,
+                        [this, snapshot = std::move(snapshot)] {
+                          return write_snapshot(session_, *snapshot, system_);
+                        });
 }
 
-void CheckpointSchedule::remove_old() const {
-  checkpoint::CheckpointReader::open(saved_);  // an older one goes only after this one verified
-  const auto steps = checkpoint::list_steps(session_.job().settings.checkpoint_folder);
-  for (size_t i = static_cast<size_t>(session_.job().settings.checkpoint_keep); i < steps.size();
-       ++i) {
-    std::error_code error;
-    std::filesystem::remove_all(steps[i], error);
-    if (error)
-      log::warning(fmt::format("cannot delete the old checkpoint {}: {}", steps[i].string(),
-                               error.message()));
+void CheckpointSchedule::settle() {
+  if (!pending_.valid()) return;
+  try {
+    take_result();
+  } catch (const DataError& error) {
+    if (!session_.job().settings.warn_on_failed_checkpoint) throw;
+    warn(error);
   }
+}
+
+void CheckpointSchedule::take_result() {
+  session_.board().phase(distributed::Phase::kSaving);
+  saved_ = pending_.get();
+  saved_windows_ = pending_windows_;
 }
 
 }  // namespace tally::train

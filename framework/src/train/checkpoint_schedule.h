@@ -1,37 +1,44 @@
 #pragma once
 
-#include "train/saving.h"
+#include "checkpoint/file_system.h"
 #include "train/trainer.h"
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
+#include <future>
 
 namespace tally::train {
 
-/// Saves after the windows that `[checkpoint]` names, and after the last one of a job; keeps as
-/// many steps as `checkpoint.keep` says.
+/// Saves after the windows that `[checkpoint]` names, and after the last one of a job. With
+/// `checkpoint.async` the writing happens beside training and a second save waits for the first.
 class CheckpointSchedule {
  public:
-  CheckpointSchedule(RankSession& session, Trainer& trainer)
-      : session_(session), trainer_(trainer) {}
+  CheckpointSchedule(RankSession& session, Trainer& trainer,
+                     checkpoint::FileSystem& system = checkpoint::FileSystem::real());
 
-  /// After each window. A failed save is an error or, with checkpoint.on_error = "warn", a line in
-  /// the log. [every rank]
+  /// After each window. A failed save, of this window or of an earlier one, is an error or, with
+  /// checkpoint.on_error = "warn", a line in the log. [trainer, every rank]
   void after_window();
-  /// Saves what was not saved yet. Throws DataError whatever on_error says: nothing comes after
-  /// that could save again. Returns the last step's folder. [every rank]
+  /// Waits for the save under way and saves what was not saved yet. Throws DataError when that
+  /// fails, whatever on_error says: nothing comes after that could save again. Returns the last
+  /// step's folder. [trainer, every rank]
   std::filesystem::path finish();
 
  private:
   bool due(int64_t windows) const;
-  void save();
-  void remove_old() const;
+  bool has_ended() const;
+  void begin(bool beside_training);
+  void settle();
+  void take_result();
 
   RankSession& session_;
   Trainer& trainer_;
+  checkpoint::FileSystem& system_;
   int64_t saved_windows_ = -1;
   std::filesystem::path saved_;
+  int64_t pending_windows_ = -1;
+  std::future<std::filesystem::path>
+      pending_;  ///< Its destructor waits for the end of the writing.
 };
 
 }  // namespace tally::train

@@ -49,4 +49,10 @@ void use_device(c10::Device device) {
   guard.setDevice(device);
 }
 
+void wait_for_device(c10::Device device) {
+  if (device.is_cpu()) return;
+  const c10::impl::VirtualGuardImpl guard(device.type());
+  guard.synchronizeStream(guard.getStream(device));
+}
+
 }  // namespace tally::train

@@ -25,4 +25,7 @@ void make_deterministic();
 /// Makes a GPU the calling thread's; nothing for the CPU.
 void use_device(c10::Device device);
 
+/// Waits for all that the calling thread has given to a GPU; nothing for the CPU.
+void wait_for_device(c10::Device device);
+
 }  // namespace tally::train

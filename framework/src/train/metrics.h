@@ -19,6 +19,7 @@ struct WindowNotes {
   PhaseTimes times;
   double wait_seconds = 0.0;   ///< Waiting for the loader.
   double total_seconds = 0.0;  ///< From asking for the window to the end of its update.
+  double save_seconds = 0.0;   ///< That a checkpoint after the window held training up.
 };
 
 /// How a window went over all ranks.
@@ -36,13 +37,16 @@ struct WindowMetrics {
 /// rank 0.
 class MetricsLog {
  public:
-  /// `file`: nullopt on every rank but 0, where nothing is written. Throws DataError when it cannot
-  /// be made.
+  /// `file`: nullopt on every rank but 0, where nothing is written.
   MetricsLog(std::optional<std::filesystem::path> file, std::vector<TermInfo> terms,
              int64_t divisor);
   ~MetricsLog();
 
+  /// Makes the file. A run that goes on after `windows` windows keeps the lines of those. Throws
+  /// DataError when it cannot be made.
+  void open(int64_t windows);
   void ran(int64_t window, WindowNotes notes);
+  void saved(int64_t window, double seconds) { notes_[window].save_seconds = seconds; }
   /// nullopt when the agreement carries no finished window. Throws DataError when the line cannot
   /// be written.
   std::optional<WindowMetrics> finished(const distributed::Agreement& agreement);
@@ -50,7 +54,7 @@ class MetricsLog {
  private:
   void write(const WindowMetrics& metrics, const distributed::Agreement& agreement);
 
-  std::filesystem::path path_;
+  std::optional<std::filesystem::path> path_;
   std::FILE* stream_ = nullptr;
   std::vector<TermInfo> terms_;
   int64_t divisor_;

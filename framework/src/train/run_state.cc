@@ -21,6 +21,12 @@ std::string to_text(const std::deque<WindowPlan>& plans) {
   return list.dump();
 }
 
+std::shared_ptr<const StateRecording> record_sampler(RankSession& session) {
+  auto state = std::make_shared<StateRecording>();
+  session.job().sampler.call([&](const Sampler& sampler) { sampler.save_state(*state); });
+  return state;
+}
+
 std::deque<WindowPlan> from_text(const std::string& text) {
   std::deque<WindowPlan> plans;
   try {
@@ -37,13 +43,15 @@ std::deque<WindowPlan> from_text(const std::string& text) {
 
 }  // namespace
 
+RunState::RunState(RankSession& session) : session_(session), sampler_(record_sampler(session)) {}
+
 void RunState::finished(const WindowPlan& plan, std::shared_ptr<const StateRecording> sampler) {
   history_.append(plan);
   sampler_ = std::move(sampler);
 }
 
 void RunState::save_sampler(StateWriter& writer) const {
-  if (sampler_) sampler_->replay(writer, kSampler);
+  sampler_->replay(writer, kSampler);
   writer.integer(kWindows, history_.windows);
   writer.text(kChain, history_.chain.hex());
   writer.text(kLast, to_text(history_.last));
@@ -54,13 +62,10 @@ void RunState::load_sampler(const StateReader& reader) {
   history.windows = reader.integer(kWindows);
   history.chain = Digest::from_hex(reader.text(kChain));
   history.last = from_text(reader.text(kLast));
-  auto state = std::make_shared<StateRecording>();
-  session_.job().sampler.call([&](Sampler& sampler) {
-    sampler.load_state(PrefixedReader(reader, kSampler));
-    sampler.save_state(*state);
-  });
+  session_.job().sampler.call(
+      [&](Sampler& sampler) { sampler.load_state(PrefixedReader(reader, kSampler)); });
   history_ = std::move(history);
-  sampler_ = std::move(state);
+  sampler_ = record_sampler(session_);
 }
 
 }  // namespace tally::train

@@ -13,7 +13,8 @@ namespace tally::train {
 /// The run after its last finished window, as state providers see it.
 class RunState final : public Run {
  public:
-  explicit RunState(RankSession& session) : session_(session) {}
+  /// Of a run from its first window. Before the sampler plans.
+  explicit RunState(RankSession& session);
 
   /// The run goes on after `windows` windows of an earlier job. Before any provider loads.
   void resumed(int64_t windows) { history_.windows = windows; }

@@ -1,37 +1,26 @@
 #include "train/saving.h"
 
-#include "checkpoint/checkpoint.h"
-#include "train/version.h"
+#include "log/log.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace tally::train {
 namespace {
 
-using checkpoint::CheckpointContent;
+using checkpoint::CheckpointReader;
 using checkpoint::CheckpointWriter;
 using checkpoint::FileEntry;
-using checkpoint::StateBundle;
+using checkpoint::FileSystem;
 using distributed::CollectiveKind;
 
-StateBundle collect_states(RankSession& session, const RunState& run) {
-  StateBundle bundle;
-  for (const auto& provider : session.job().providers) {
-    provider.call([&](const StateProvider& hook) {
-      if (hook.scope() == StateScope::kRun && session.rank() != 0) return;
-      const auto writer = bundle.writer(hook.state_id());
-      hook.save(run, *writer);
-    });
-  }
-  return bundle;
-}
-
-/// Size and digest of every rank's file, on rank 0. A rank that failed sends size -1.
-std::vector<FileEntry> gather_entries(RankSession& session, const std::optional<FileEntry>& mine) {
+/// Size and digest of every rank's file, on every rank. A rank that failed sends size -1.
+std::vector<FileEntry> gather_entries(RankSession& session, const std::optional<FileEntry>& mine,
+                                      int64_t windows) {
   constexpr int64_t kWords = 1 + static_cast<int64_t>(Digest::kBytes / sizeof(int64_t));
   at::Tensor input = at::full({kWords}, -1, at::kLong);
   if (mine) {
@@ -41,7 +30,7 @@ std::vector<FileEntry> gather_entries(RankSession& session, const std::optional<
   at::Tensor all = input.unsqueeze(0);
   if (session.world() > 1) {
     all = at::empty({session.world(), kWords}, at::kLong);
-    session.groups().state.all_gather(all, input, CollectiveKind::kStateGather, 1)->wait();
+    session.groups().state.all_gather(all, input, CollectiveKind::kStateGather, windows)->wait();
   }
   std::vector<FileEntry> entries;
   for (int64_t rank = 0; rank < session.world(); ++rank) {
@@ -52,58 +41,96 @@ std::vector<FileEntry> gather_entries(RankSession& session, const std::optional<
   return entries;
 }
 
-CheckpointContent content_of(RankSession& session, Optimizer& optimizer) {
-  Job& job = session.job();
-  CheckpointContent content;
-  content.model = session.parameters().named();
-  for (NamedTensor& buffer : job.task.call([](Task& task) { return task.buffers(); }))
-    content.model.push_back(buffer);
-  content.optimizer = optimizer.state();
-  content.recipe = job.recipe.resolved();
-  content.data_lock = session.data_lock();
-  content.tally_version = kVersion;
-  for (const plugin::LoadedPlugin& loaded : job.factory->plugins())
-    content.plugins.emplace(loaded.name, loaded.digest);
-  return content;
+void remove_old(const train::Settings& settings, const std::filesystem::path& newest,
+                FileSystem& system) {
+  if (settings.checkpoint_keep == 0) return;
+  CheckpointReader::open(newest, system);  // an older one goes only after this one verified
+  const auto steps = checkpoint::list_steps(settings.checkpoint_folder, system);
+  for (size_t i = static_cast<size_t>(settings.checkpoint_keep); i < steps.size(); ++i) {
+    try {
+      checkpoint::remove_step(steps[i], system);
+    } catch (const DataError& error) {
+      log::warning(fmt::format("an old checkpoint stays: {}", error.what()));
+    }
+  }
 }
+
+/// One save, as this rank takes part in it.
+class Save {
+ public:
+  Save(RankSession& session, const Snapshot& snapshot, FileSystem& system)
+      : session_(session),
+        snapshot_(snapshot),
+        system_(system),
+        writer_(session.job().settings.checkpoint_folder, snapshot.windows, session.world(),
+                system),
+        failure_(snapshot.failure) {}
+
+  std::filesystem::path run() {
+    attempt([&] { mine_ = writer_.write_rank_file(session_.rank(), snapshot_.states); });
+    const std::vector<FileEntry> entries = gather();
+    const bool complete = std::all_of(entries.begin(), entries.end(),
+                                      [](const FileEntry& entry) { return entry.size >= 0; });
+    if (session_.rank() == 0 && complete) {
+      attempt([&] {
+        writer_.publish(*snapshot_.content, entries);
+        remove_old(session_.job().settings, writer_.target(), system_);
+      });
+    } else if (session_.rank() == 0) {
+      discard();
+    }
+    // Nobody goes on before rank 0 has published, or knows that it has not.
+    require_all(gather());
+    return writer_.target();
+  }
+
+ private:
+  template <class Work>
+  void attempt(Work&& work) {
+    if (failure_) return;
+    try {
+      work();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  std::vector<FileEntry> gather() {
+    return gather_entries(session_, failure_ ? std::nullopt : mine_, snapshot_.windows);
+  }
+
+  /// The reason that is on its way says more than what goes wrong here.
+  void discard() {
+    try {
+      writer_.discard();
+    } catch (const DataError& error) {
+      log::warning(fmt::format("the rest of a failed checkpoint stays: {}", error.what()));
+    }
+  }
+
+  void require_all(const std::vector<FileEntry>& results) const {
+    if (failure_) std::rethrow_exception(failure_);
+    for (size_t rank = 0; rank < results.size(); ++rank) {
+      if (results[rank].size >= 0) continue;
+      throw DataError(fmt::format(
+          "the checkpoint {} was not saved, because rank {} could not write its part; see its log",
+          writer_.target().string(), rank));
+    }
+  }
+
+  RankSession& session_;
+  const Snapshot& snapshot_;
+  FileSystem& system_;
+  CheckpointWriter writer_;
+  std::exception_ptr failure_;
+  std::optional<FileEntry> mine_;
+};
 
 }  // namespace
 
-std::filesystem::path save_checkpoint(RankSession& session, const RunState& run,
-                                      Optimizer& optimizer) {
-  session.board().phase(distributed::Phase::kSaving);
-  const CheckpointWriter writer(session.job().settings.checkpoint_folder, run.windows(),
-                                session.world());
-  std::exception_ptr failure;
-  std::optional<FileEntry> mine;
-  try {
-    mine = writer.write_rank_file(session.rank(), collect_states(session, run));
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  const std::vector<FileEntry> entries = gather_entries(session, mine);
-  const bool complete = std::all_of(entries.begin(), entries.end(),
-                                    [](const FileEntry& entry) { return entry.size >= 0; });
-  if (session.rank() == 0 && complete) {
-    try {
-      writer.publish(content_of(session, optimizer), entries);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-  } else if (session.rank() == 0) {
-    writer.discard();
-  }
-  // Nobody goes on before rank 0 has published, or knows that it has not.
-  const std::vector<FileEntry> results = gather_entries(session, failure ? std::nullopt : mine);
-  if (failure) std::rethrow_exception(failure);
-  for (size_t rank = 0; rank < results.size(); ++rank) {
-    if (results[rank].size < 0) {
-      throw DataError(fmt::format(
-          "the checkpoint {} was not saved, because rank {} could not write its part; see its log",
-          writer.target().string(), rank));
-    }
-  }
-  return writer.target();
+std::filesystem::path write_snapshot(RankSession& session, const Snapshot& snapshot,
+                                     FileSystem& system) {
+  return Save(session, snapshot, system).run();
 }
 
 }  // namespace tally::train

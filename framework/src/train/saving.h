@@ -1,16 +1,18 @@
 #pragma once
 
-#include "train/optimizer.h"
-#include "train/rank_session.h"
-#include "train/run_state.h"
+#include "checkpoint/file_system.h"
+#include "train/snapshot.h"
 
 #include <filesystem>
 
 namespace tally::train {
 
-/// Saves the run after its last finished window as `checkpoint.folder`/step-NNNN: every rank its
-/// own file, rank 0 the rest. Returns the step's folder. Throws DataError. [trainer, every rank]
-std::filesystem::path save_checkpoint(RankSession& session, const RunState& run,
-                                      Optimizer& optimizer);
+/// Writes the snapshot as `checkpoint.folder`/step-NNNN: every rank its own file, rank 0 the rest.
+/// With `checkpoint.keep` rank 0 then reads the step back and deletes older ones. Returns the
+/// step's folder on all ranks once it is there. Throws DataError on all of them when it is not: the
+/// one that failed says why. Uses the state group, so one call at a time. [every rank]
+std::filesystem::path write_snapshot(
+    RankSession& session, const Snapshot& snapshot,
+    checkpoint::FileSystem& system = checkpoint::FileSystem::real());
 
 }  // namespace tally::train

@@ -42,6 +42,7 @@ void read_checkpoint(const recipe::Section& section, Settings& settings) {
   settings.checkpoint_every = section.integer_in("every", 0, 0, kAnyCount);
   settings.checkpoint_at = section.integers("at", std::vector<int64_t>{});
   settings.checkpoint_keep = section.integer_in("keep", 0, 0, kAnyCount);
+  settings.async_checkpoint = section.boolean("async", false);
   settings.warn_on_failed_checkpoint =
       section.choice("on_error", "stop", {"stop", "warn"}) == "warn";
   const double seconds = section.number("grace_seconds", 60.0);

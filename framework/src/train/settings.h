@@ -31,6 +31,7 @@ struct Settings {
   int64_t checkpoint_every = 0;        ///< Save after so many windows each; 0 = only at the end.
   std::vector<int64_t> checkpoint_at;  ///< And after these.
   int64_t checkpoint_keep = 0;         ///< Newest steps that stay; 0 = all.
+  bool async_checkpoint = false;       ///< Written beside training.
   bool warn_on_failed_checkpoint = false;
   std::chrono::milliseconds stop_grace{0};  ///< From a stop signal to the end of the saving.
 

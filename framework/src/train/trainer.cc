@@ -74,6 +74,7 @@ LoaderOptions Trainer::loader_options(int64_t end) {
 
 const TrainResult& Trainer::run_until(int64_t end) {
   const Clock::time_point start = Clock::now();
+  metrics_.open(state_.windows());
   session_.job().task.call([](Task& task) { task.set_training(true); });
   session_.board().last_window(end);
   Loader loader(session_.job(), session_.groups().control, loader_options(end));
@@ -87,7 +88,7 @@ const TrainResult& Trainer::run_until(int64_t end) {
     take_metrics(prepared.agreement);
     if (prepared.last) {
       result_.stop_signal = prepared.agreement.stop_signal;
-      if (result_.stop_signal != 0) options_.on_stop();
+      if (result_.stop_signal != 0) options_.on_stop(state_.windows());
       break;
     }
     if (is_empty(prepared)) {
@@ -97,7 +98,9 @@ const TrainResult& Trainer::run_until(int64_t end) {
     }
     state_.finished(prepared.plan, prepared.sampler_state);
     session_.board().finished(state_.windows());
+    const Clock::time_point updated = Clock::now();
     options_.after_window();
+    metrics_.saved(window, seconds_since(updated));
   }
   take_metrics(loader.final_exchange());
   result_.windows = state_.windows();

@@ -25,8 +25,9 @@ struct TrainerOptions {
   /// Sees each window's gradient after its reduction; returns whether the parameters are updated
   /// with it.
   std::function<bool(int64_t window)> after_reduction = [](int64_t) { return true; };
-  /// Runs when all ranks have agreed to stop by a signal, before the last exchange.
-  std::function<void()> on_stop = [] {};
+  /// Runs when all ranks have agreed to stop by a signal, before the last exchange. Gets the number
+  /// of finished windows.
+  std::function<void(int64_t windows)> on_stop = [](int64_t) {};
   /// Runs after each window, when state() counts it as finished; may save. [every rank]
   std::function<void()> after_window = [] {};
   /// Told of each window's metrics when all ranks know them.

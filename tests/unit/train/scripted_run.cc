@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <optional>
 
 namespace tally::train {
 namespace {
@@ -107,11 +108,18 @@ void run_rank(RankSession& session, const ScriptedOptions& options, RankLog& log
   };
   trainer_options.on_loader_failure = [](const std::exception_ptr&) {};
   trainer_options.stop_signal = [&] { return options.stop_signal(session.rank()); };
+  std::optional<CheckpointSchedule> schedule;
+  trainer_options.after_window = [&] {
+    if (schedule) schedule->after_window();
+  };
   Trainer trainer(session, trainer_options);
+  if (checkpoint::FileSystem* system = options.file_system(session.rank()))
+    schedule.emplace(session, trainer, *system);
   before = started(session.groups().gradients);
   const int64_t control = started(session.groups().control);
   log.result = trainer.run_until(options.windows);
   log.control_exchanges = started(session.groups().control) - control;
+  if (schedule) log.saved = schedule->finish();
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "rank_threads.h"
 #include "scalar_task.h"
+#include "train/checkpoint_schedule.h"
 #include "train/trainer.h"
 
 #include <tally/loss_reducer.h>
@@ -24,6 +25,10 @@ struct ScriptedOptions {
   std::vector<std::string> sets = {};  ///< Further options: "train.clip_norm=1".
   std::function<std::unique_ptr<LossReducer>()> make_reducer = {};  ///< Instead of a plugin's.
   std::function<int64_t(int64_t rank)> stop_signal = [](int64_t) { return 0; };
+  /// Where a rank saves, as `[checkpoint]` in `sets` says; null: it does not.
+  std::function<checkpoint::FileSystem*(int64_t rank)> file_system = [](int64_t) {
+    return nullptr;
+  };
   /// Sees every rank after each of its passes.
   std::function<void(RankSession&, const Pass&)> after_pass = [](RankSession&, const Pass&) {};
 };
@@ -44,6 +49,7 @@ struct RankLog {
   std::vector<double> theta;  ///< At the end, also of a failed run.
   int64_t control_exchanges = 0;
   TrainResult result;
+  std::filesystem::path saved;  ///< The last step, of a run that saves.
   std::exception_ptr failure;
 };
 
