@@ -1,6 +1,6 @@
 """Runs that are killed or stopped at random instants, and go on to the bytes of the run that was let alone.
 
-TALLY_KILLS and TALLY_SIGNALS: how many; tests/long/state.sh asks for more than the defaults.
+TALLY_KILLS and TALLY_SIGNALS: how many; TALLY_SEED: at which instants. tests/long/state.sh asks for more than the defaults.
 """
 
 import collections
@@ -64,7 +64,7 @@ class Interrupted(WithData):
 
     def setUp(self):
         super().setUp()
-        self.chance = random.Random(1)
+        self.chance = random.Random(wanted("TALLY_SEED", 1))
         self.counts = collections.Counter()
         self.succeed("train", self.recipe, *RUN, "--checkpoints", "whole")
         self.whole = trained(self.tally.folder / "whole" / "step-{:04d}".format(WINDOWS))

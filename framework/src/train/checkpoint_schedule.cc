@@ -73,7 +73,7 @@ std::filesystem::path CheckpointSchedule::finish() {
 void CheckpointSchedule::begin(bool beside_training) {
   const Values values = beside_training ? Values::kCopied : Values::kShared;
   auto snapshot = std::make_shared<const Snapshot>(
-      take_snapshot(session_, trainer_.state(), trainer_.optimizer(), values));
+      take_snapshot(session_, trainer_.state(), trainer_.optimizer(), copies_, values));
   pending_windows_ = snapshot->windows;
   // A deferred call runs in take_result(), on this thread.
   pending_ = std::async(beside_training ? std::launch::async : std::launch::deferred,

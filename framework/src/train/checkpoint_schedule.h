@@ -1,6 +1,7 @@
 #pragma once
 
 #include "checkpoint/file_system.h"
+#include "train/snapshot.h"
 #include "train/trainer.h"
 
 #include <cstdint>
@@ -36,6 +37,7 @@ class CheckpointSchedule {
   checkpoint::FileSystem& system_;
   int64_t saved_windows_ = -1;
   std::filesystem::path saved_;
+  HostCopies copies_;
   int64_t pending_windows_ = -1;
   std::future<std::filesystem::path>
       pending_;  ///< Its destructor waits for the end of the writing.

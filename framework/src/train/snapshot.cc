@@ -23,23 +23,20 @@ StateBundle collect_states(RankSession& session, const RunState& run) {
   return bundle;
 }
 
-/// A copy into pinned memory does not wait for the GPU: one wait at the end is enough for all.
-at::Tensor on_host(const at::Tensor& tensor, Values values) {
-  if (tensor.is_cpu()) return values == Values::kCopied ? tensor.detach().clone() : tensor.detach();
-  at::Tensor host =
-      at::empty(tensor.sizes(), tensor.options().device(at::kCPU).pinned_memory(true));
-  return host.copy_(tensor.detach(), /*non_blocking=*/true);
-}
-
-CheckpointContent content_of(RankSession& session, Optimizer& optimizer, Values values) {
+CheckpointContent content_of(RankSession& session, Optimizer& optimizer, HostCopies& copies,
+                             Values values) {
   Job& job = session.job();
+  copies.begin();
+  const auto on_host = [&](const at::Tensor& tensor) {
+    return tensor.is_cpu() && values == Values::kShared ? tensor.detach() : copies.copy(tensor);
+  };
   CheckpointContent content;
   // The flat tensor, not its many slices: one copy.
-  content.model = session.parameters().named_slices(on_host(session.parameters().values(), values));
+  content.model = session.parameters().named_slices(on_host(session.parameters().values()));
   for (const NamedTensor& buffer : job.task.call([](Task& task) { return task.buffers(); }))
-    content.model.push_back({buffer.name, on_host(buffer.tensor, values)});
+    content.model.push_back({buffer.name, on_host(buffer.tensor)});
   for (const NamedTensor& state : optimizer.state())
-    content.optimizer.push_back({state.name, on_host(state.tensor, values)});
+    content.optimizer.push_back({state.name, on_host(state.tensor)});
   wait_for_device(session.device());
   content.recipe = job.recipe.resolved();
   content.data_lock = session.data_lock();
@@ -51,14 +48,24 @@ CheckpointContent content_of(RankSession& session, Optimizer& optimizer, Values 
 
 }  // namespace
 
+at::Tensor HostCopies::copy(const at::Tensor& tensor) {
+  if (next_ == tensors_.size()) {
+    // Into pinned memory a GPU copies while this thread goes on: one wait is enough for all
+    // tensors.
+    tensors_.push_back(at::empty(
+        tensor.sizes(), tensor.options().device(at::kCPU).pinned_memory(!tensor.is_cpu())));
+  }
+  return tensors_[next_++].copy_(tensor.detach(), /*non_blocking=*/true);
+}
+
 Snapshot take_snapshot(RankSession& session, const RunState& run, Optimizer& optimizer,
-                       Values values) {
+                       HostCopies& copies, Values values) {
   const torch::NoGradGuard no_grad;
   Snapshot snapshot;
   snapshot.windows = run.windows();
   try {
     snapshot.states = collect_states(session, run);
-    if (session.rank() == 0) snapshot.content = content_of(session, optimizer, values);
+    if (session.rank() == 0) snapshot.content = content_of(session, optimizer, copies, values);
   } catch (...) {
     snapshot.failure = std::current_exception();
   }
