@@ -1,5 +1,6 @@
 """A resumed run is the uninterrupted one, and says no to what it cannot go on from."""
 
+import json
 import os
 import pathlib
 import signal
@@ -65,6 +66,21 @@ class Resume(WithData):
         self.assert_equal(*steps)
         self.assertIn("max parameter difference 0\n", self.succeed("checkpoints", "diff", *steps).stdout)
         self.assertEqual([entry["window"] for entry in self.tally.metrics()], list(range(100)), "the first half was kept")
+
+    def test_evaluations_go_on_and_are_those_of_the_checkpoints(self):
+        options = ("--set", "evaluate.every=2", "--set", "checkpoint.every=2")
+        self.train("whole", 8, *options)
+        whole = self.tally.read("outputs/resume/evaluations.jsonl")
+        self.train("parts", 4, *options)
+        self.train("parts", 8, *options, "--resume", "latest")
+        self.assertEqual(self.tally.read("outputs/resume/evaluations.jsonl"), whole)
+        self.assert_equal(step("whole", 8), step("parts", 8))
+        entries = [json.loads(line) for line in whole.splitlines()]
+        self.assertEqual([entry["window"] for entry in entries], [1, 3, 5, 7])
+        for entry in entries:
+            checkpoint = step("whole", entry["window"] + 1)
+            found = self.succeed("evaluate", self.recipe, *SMALL, "--checkpoint", checkpoint, "--split", "validation", "--json").json()
+            self.assertEqual((found["loss"], found["measures"]), (entry["loss"], entry["measures"]), "to the bit")
 
     def test_an_asynchronous_save_has_the_bytes_of_a_synchronous_one(self):
         for folder, value in ("beside", "true"), ("between", "false"):

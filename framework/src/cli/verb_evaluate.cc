@@ -13,7 +13,6 @@
 #include <torch/torch.h>
 #include <nlohmann/json.hpp>
 
-#include <limits>
 #include <memory>
 
 namespace tally::cli {
@@ -53,43 +52,16 @@ Source open_checkpoint(const EvaluateOptions& options, const train::Job& job) {
                         folder.string(), damaged.size(), damaged.front().reason));
 }
 
-int64_t batch_size_of(const train::Job& job) {
-  constexpr int64_t kDefault = 8;
-  return job.recipe.section("sampler").integer_in("batch_size", kDefault, 1,
-                                                  std::numeric_limits<int64_t>::max());
-}
-
 json document_of(const train::Job& job, const Source& source, bool same_data,
                  const train::Evaluation& evaluation) {
-  json terms = json::array();
-  for (const train::TermEvaluation& term : evaluation.terms) {
-    terms.push_back({{"name", term.info.name},
-                     {"unit", term.info.unit},
-                     {"coefficient", term.info.coefficient},
-                     {"sum", term.sum},
-                     {"count", term.count},
-                     {"mean", term.mean()}});
-  }
-  json measures = json::object();
-  for (const auto& [name, measure] : evaluation.measures) {
-    measures[name] = {{"sum", measure.sum},
-                      {"count", measure.count},
-                      {"mean", measure.sum / static_cast<double>(measure.count)}};
-  }
   json damaged = json::array();
   for (const DamagedCheckpoint& checkpoint : source.damaged)
     damaged.push_back({{"path", checkpoint.path.string()}, {"reason", checkpoint.reason}});
-  return {{"recipe", job.settings.name},
-          {"checkpoint", source.reader.path().string()},
-          {"window", source.reader.window()},
-          {"damaged", damaged},
-          {"same_data", same_data},
-          {"split", evaluation.split},
-          {"sequences", evaluation.sequences},
-          {"tokens", evaluation.terms.front().count},
-          {"loss", evaluation.loss},
-          {"terms", terms},
-          {"measures", measures}};
+  json document{{"recipe", job.settings.name},      {"checkpoint", source.reader.path().string()},
+                {"window", source.reader.window()}, {"damaged", damaged},
+                {"same_data", same_data},           {"tokens", evaluation.terms.front().count}};
+  document.update(json::parse(train::to_json(evaluation)));
+  return document;
 }
 
 void show(const Source& source, const train::Evaluation& evaluation, const Terminal& terminal) {
@@ -126,8 +98,8 @@ int run(const EvaluateOptions& options, const Terminal& terminal) {
     task.to(device);
   });
   train::load_model(job.task, source.reader.model(), source.reader.path().string());
-  const train::Evaluation evaluation =
-      train::evaluate(job.task, job.reducer, options.split, batch_size_of(job), device);
+  const train::Evaluation evaluation = train::evaluate(job.task, job.reducer, options.split,
+                                                       job.settings.evaluation_batch_size, device);
   terminal.document(document_of(job, source, same_data, evaluation));
   show(source, evaluation, terminal);
   return 0;

@@ -57,8 +57,32 @@ int64_t end_of_job(const train::Settings& settings, bool continuous, int64_t fin
   return stops ? std::min(settings.updates, settings.stop_at) : settings.updates;
 }
 
+/// The evaluations of a run, on rank 0: a line in a file and in the log for each.
+class EvaluationLog {
+ public:
+  explicit EvaluationLog(const train::Job& job) {
+    if (job.settings.evaluate_every > 0) lines_.emplace(train::evaluations_file(job.settings.name));
+  }
+  void open(int64_t windows) {
+    if (lines_) lines_->open(windows);
+  }
+  void add(int64_t windows, const train::Evaluation& evaluation) {
+    last_ = json::parse(train::to_json(evaluation));
+    last_["window"] = windows - 1;
+    lines_->append(last_.dump());
+    log::info(fmt::format("after {} windows the loss on '{}' is {:.6f}", windows, evaluation.split,
+                          evaluation.loss));
+  }
+  /// null before the first.
+  const json& last() const { return last_; }
+
+ private:
+  std::optional<train::JsonLines> lines_;
+  json last_;
+};
+
 json summary_of(const train::Job& job, const train::TrainResult& result,
-                const std::filesystem::path& checkpoint) {
+                const std::filesystem::path& checkpoint, const json& evaluation) {
   return {{"recipe", job.settings.name},
           {"windows", result.windows},
           {"ranks", job.settings.ranks},
@@ -67,7 +91,8 @@ json summary_of(const train::Job& job, const train::TrainResult& result,
           {"seconds", result.seconds},
           {"stop_signal", result.stop_signal},
           {"metrics", train::metrics_file(job.settings.name).string()},
-          {"checkpoint", checkpoint.string()}};
+          {"checkpoint", checkpoint.string()},
+          {"evaluation", evaluation}};
 }
 
 /// Goes on from a checkpoint, when one was asked for.
@@ -116,10 +141,17 @@ int run_rank(train::RankSession& session, const TrainOptions& options) {
     distributed::end_process_within(job.settings.stop_grace, kLateStop);
     log_stop(finished);
   };
+  EvaluationLog evaluations(job);
+  if (session.rank() == 0) {
+    trainer_options.on_evaluation = [&](int64_t windows, const train::Evaluation& evaluation) {
+      evaluations.add(windows, evaluation);
+    };
+  }
   train::Trainer trainer(session, trainer_options);
   train::CheckpointSchedule saving(session, trainer);
   schedule = &saving;
   resume(session, trainer, options);
+  if (session.rank() == 0) evaluations.open(trainer.state().windows());
   trainer.run_until(end_of_job(job.settings, options.continuous, trainer.state().windows()));
   const train::TrainResult& result = trainer.result();
   const std::filesystem::path saved = saving.finish();
@@ -127,7 +159,7 @@ int run_rank(train::RankSession& session, const TrainOptions& options) {
     train::write_fingerprint(session, trainer, options.fingerprints);
   if (session.rank() == 0) {
     checkpoint::replace_file(train::summary_file(name),
-                             summary_of(job, result, saved).dump(2) + "\n");
+                             summary_of(job, result, saved, evaluations.last()).dump(2) + "\n");
   }
   return result.stop_signal == 0 ? 0 : kSignalBase + static_cast<int>(result.stop_signal);
 }
@@ -140,6 +172,12 @@ void show_summary(const train::Job& job, const Terminal& terminal) {
                             job.settings.name, summary["windows"].get<int64_t>(),
                             job.settings.ranks, summary["seconds"].get<double>(),
                             summary["loss"].get<double>()));
+  if (const json& evaluation = summary["evaluation"]; !evaluation.is_null()) {
+    terminal.line(fmt::format(
+        "after {} windows the loss on '{}' is {:.4f}, all in {}",
+        evaluation["window"].get<int64_t>() + 1, evaluation["split"].get<std::string>(),
+        evaluation["loss"].get<double>(), train::evaluations_file(job.settings.name).string()));
+  }
   terminal.line(fmt::format("checkpoint {}, metrics {}", summary["checkpoint"].get<std::string>(),
                             summary["metrics"].get<std::string>()));
 }

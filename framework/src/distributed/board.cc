@@ -75,6 +75,8 @@ std::string_view name_of(Phase phase) {
       return "updating parameters";
     case Phase::kSaving:
       return "saving a checkpoint";
+    case Phase::kEvaluating:
+      return "evaluating";
     case Phase::kFinished:
       return "finished";
   }
@@ -93,6 +95,8 @@ std::string_view name_of(CollectiveKind kind) {
       return "broadcast";
     case CollectiveKind::kStateGather:
       return "gather over the state group";
+    case CollectiveKind::kEvaluation:
+      return "gather of an evaluation";
     case CollectiveKind::kPolicy:
       return "collective of the sync policy";
   }

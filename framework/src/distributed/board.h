@@ -22,6 +22,7 @@ enum class Phase : int32_t {
   kReducing,
   kUpdating,
   kSaving,
+  kEvaluating,
   kFinished,
 };
 std::string_view name_of(Phase phase);
@@ -33,6 +34,7 @@ enum class CollectiveKind : int32_t {
   kBroadcast,
   kStateGather,
   kPolicy,
+  kEvaluation,
 };
 std::string_view name_of(CollectiveKind kind);
 

@@ -12,18 +12,20 @@ namespace tally::distributed {
 namespace {
 
 constexpr size_t kChainWords = Digest::kBytes / sizeof(int64_t);
-// window, has_data, stop_signal, chain, finished window, finite, objective, gradient norm
+// window, step, has_data, stop_signal, chain, finished window, finite, objective, gradient norm
+constexpr size_t kPlanWords = 4;
 constexpr size_t kFinishedWords = 4;
-constexpr size_t kHeader = 3 + kChainWords + kFinishedWords;
+constexpr size_t kHeader = kPlanWords + kChainWords + kFinishedWords;
 constexpr int64_t kNone = -1;
 
 std::string describe(const ControlRecord& record) {
-  return fmt::format("window {}, {}, chain {}", record.window,
+  return fmt::format("window {}{}, {}, chain {}", record.window,
+                     record.step < 0 ? "" : fmt::format(", evaluation step {}", record.step),
                      record.has_data ? "data" : "no data left", record.chain.hex().substr(0, 16));
 }
 
 bool same_plan(const ControlRecord& a, const ControlRecord& b) {
-  return a.window == b.window && a.has_data == b.has_data && a.chain == b.chain;
+  return a.window == b.window && a.step == b.step && a.has_data == b.has_data && a.chain == b.chain;
 }
 
 void require_same_plan(const std::vector<ControlRecord>& records) {
@@ -53,7 +55,8 @@ size_t ControlChannel::length() const {
 }
 
 std::vector<int64_t> ControlChannel::encode(const ControlRecord& record) const {
-  std::vector<int64_t> values{record.window, record.has_data ? 1 : 0, record.stop_signal};
+  std::vector<int64_t> values{record.window, record.step, record.has_data ? 1 : 0,
+                              record.stop_signal};
   std::array<int64_t, kChainWords> chain{};
   std::memcpy(chain.data(), record.chain.bytes().data(), Digest::kBytes);
   values.insert(values.end(), chain.begin(), chain.end());
@@ -80,12 +83,13 @@ std::vector<int64_t> ControlChannel::encode(const ControlRecord& record) const {
 ControlRecord ControlChannel::decode(const int64_t* values) const {
   ControlRecord record;
   record.window = values[0];
-  record.has_data = values[1] != 0;
-  record.stop_signal = values[2];
+  record.step = values[1];
+  record.has_data = values[2] != 0;
+  record.stop_signal = values[3];
   std::array<uint8_t, Digest::kBytes> chain{};
-  std::memcpy(chain.data(), values + 3, chain.size());
+  std::memcpy(chain.data(), values + kPlanWords, chain.size());
   record.chain = Digest(chain);
-  const int64_t* next = values + 3 + kChainWords;
+  const int64_t* next = values + kPlanWords + kChainWords;
   FinishedWindow finished{
       next[0], next[1] != 0, std::bit_cast<double>(next[2]), std::bit_cast<double>(next[3]), {},
       {}};

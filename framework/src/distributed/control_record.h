@@ -31,6 +31,7 @@ struct FinishedWindow {
 
 struct ControlRecord {
   int64_t window = 0;       ///< The window that the record plans.
+  int64_t step = -1;        ///< Of the evaluation before that window; -1: the window itself.
   bool has_data = false;    ///< false: this rank will not run the window, and its shards are empty.
   int64_t stop_signal = 0;  ///< Signal that asks the run to stop, or 0.
   Digest chain;             ///< Of all plans up to this one.

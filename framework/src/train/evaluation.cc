@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <tally/error.h>
 #include <torch/torch.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
@@ -49,26 +50,6 @@ std::vector<std::string> differences(const std::vector<NamedTensor>& wanted,
   return found;
 }
 
-void add_batch(const Hooked<Task>& task, const Hooked<LossReducer>& reducer, const Batch& batch,
-               c10::Device device, Evaluation& result) {
-  const std::vector<int64_t> counts = reducer.call([&](const LossReducer& hook) {
-    std::vector<int64_t> found = hook.count(batch);
-    if (found.size() != result.terms.size())
-      throw PluginError("count must return one number a term");
-    return found;
-  });
-  const Batch moved = on_device(batch, device);
-  const std::vector<at::Tensor> losses = forward(task, moved);
-  for (size_t t = 0; t < result.terms.size(); ++t) {
-    result.terms[t].sum += weighted_sum(losses[t], moved.terms[t].weights).item<double>();
-    result.terms[t].count += counts[t];
-  }
-  for (const auto& [name, measure] : task.call([&](Task& hook) { return hook.evaluate(moved); })) {
-    result.measures[name].sum += measure.sum;
-    result.measures[name].count += measure.count;
-  }
-}
-
 }  // namespace
 
 void load_model(const Hooked<Task>& task, const std::vector<NamedTensor>& model,
@@ -90,32 +71,105 @@ void load_model(const Hooked<Task>& task, const std::vector<NamedTensor>& model,
   for (const NamedTensor& named : state) named.tensor.copy_(saved.at(named.name));
 }
 
-Evaluation evaluate(const Hooked<Task>& task, const Hooked<LossReducer>& reducer,
-                    const std::string& split, int64_t batch_size, c10::Device device) {
-  const torch::NoGradGuard no_grad;
-  Evaluation result;
-  result.split = split;
-  for (const TermInfo& info : task.call([](Task& hook) { return hook.terms(); }))
-    result.terms.push_back({.info = info});
+Microbatch SplitBatches::examples(int64_t batch) const {
+  const int64_t start = batch * batch_size;
+  Microbatch ids(static_cast<size_t>(std::min(batch_size, sequences - start)));
+  std::iota(ids.begin(), ids.end(), start);
+  return ids;
+}
+
+SplitBatches batches_of(const Hooked<Task>& task, const std::string& split, int64_t batch_size) {
   const ExampleTable table = task.call([&](Task& hook) { return hook.examples(split); });
-  result.sequences = static_cast<int64_t>(table.lengths.size());
-  task.call([](Task& hook) { hook.set_training(false); });
-  for (int64_t start = 0; start < result.sequences; start += batch_size) {
-    Microbatch examples(static_cast<size_t>(std::min(batch_size, result.sequences - start)));
-    std::iota(examples.begin(), examples.end(), start);
-    const Batch batch = task.call([&](Task& hook) { return hook.load(split, examples, {}); });
-    add_batch(task, reducer, batch, device, result);
+  if (table.lengths.empty()) {
+    throw DataError(
+        fmt::format("the split '{}' of {} has no example, so there is nothing to evaluate", split,
+                    task.identity().text()));
   }
-  for (const TermEvaluation& term : result.terms) {
+  return {split, static_cast<int64_t>(table.lengths.size()), batch_size};
+}
+
+BatchResult evaluate_batch(const Hooked<Task>& task, const Hooked<LossReducer>& reducer,
+                           const Batch& batch, c10::Device device) {
+  const torch::NoGradGuard no_grad;
+  BatchResult result;
+  result.counts = reducer.call([&](const LossReducer& hook) {
+    std::vector<int64_t> found = hook.count(batch);
+    if (found.size() != batch.terms.size())
+      throw PluginError("count must return one number a term");
+    return found;
+  });
+  const Batch moved = on_device(batch, device);
+  const std::vector<at::Tensor> losses = forward(task, moved);
+  for (size_t t = 0; t < losses.size(); ++t)
+    result.sums.push_back(weighted_sum(losses[t], moved.terms[t].weights).item<double>());
+  result.measures = task.call([&](Task& hook) { return hook.evaluate(moved); });
+  return result;
+}
+
+Evaluation add_up(const SplitBatches& batches, const std::vector<TermInfo>& terms,
+                  const std::vector<BatchResult>& results) {
+  Evaluation evaluation;
+  evaluation.split = batches.split;
+  evaluation.sequences = batches.sequences;
+  for (const TermInfo& info : terms) evaluation.terms.push_back({.info = info});
+  for (const BatchResult& result : results) {
+    for (size_t t = 0; t < terms.size(); ++t) {
+      evaluation.terms[t].sum += result.sums[t];
+      evaluation.terms[t].count += result.counts[t];
+    }
+    for (const auto& [name, measure] : result.measures) {
+      evaluation.measures[name].sum += measure.sum;
+      evaluation.measures[name].count += measure.count;
+    }
+  }
+  for (const TermEvaluation& term : evaluation.terms) {
     if (term.count == 0) {
       throw DataError(fmt::format(
           "the split '{}' supervises nothing for the term '{}', so it has no loss; check the data "
           "and the task's options",
-          split, term.info.name));
+          batches.split, term.info.name));
     }
-    result.loss += term.info.coefficient * term.mean();
+    evaluation.loss += term.info.coefficient * term.mean();
   }
-  return result;
+  return evaluation;
+}
+
+Evaluation evaluate(const Hooked<Task>& task, const Hooked<LossReducer>& reducer,
+                    const std::string& split, int64_t batch_size, c10::Device device) {
+  const SplitBatches batches = batches_of(task, split, batch_size);
+  task.call([](Task& hook) { hook.set_training(false); });
+  std::vector<BatchResult> results;
+  for (int64_t i = 0; i < batches.size(); ++i) {
+    const Batch batch =
+        task.call([&](Task& hook) { return hook.load(split, batches.examples(i), std::nullopt); });
+    results.push_back(evaluate_batch(task, reducer, batch, device));
+  }
+  return add_up(batches, task.call([](Task& hook) { return hook.terms(); }), results);
+}
+
+std::string to_json(const Evaluation& evaluation) {
+  using nlohmann::json;
+  json terms = json::array();
+  for (const TermEvaluation& term : evaluation.terms) {
+    terms.push_back({{"name", term.info.name},
+                     {"unit", term.info.unit},
+                     {"coefficient", term.info.coefficient},
+                     {"sum", term.sum},
+                     {"count", term.count},
+                     {"mean", term.mean()}});
+  }
+  json measures = json::object();
+  for (const auto& [name, measure] : evaluation.measures) {
+    measures[name] = {{"sum", measure.sum},
+                      {"count", measure.count},
+                      {"mean", measure.sum / static_cast<double>(measure.count)}};
+  }
+  return json{{"split", evaluation.split},
+              {"sequences", evaluation.sequences},
+              {"loss", evaluation.loss},
+              {"terms", terms},
+              {"measures", measures}}
+      .dump();
 }
 
 }  // namespace tally::train

@@ -28,6 +28,40 @@ struct Evaluation {
   Measures measures;  ///< Of Task::evaluate, added over batches.
 };
 
+/// What one batch adds to an evaluation.
+struct BatchResult {
+  std::vector<double> sums;     ///< S of each term.
+  std::vector<int64_t> counts;  ///< N of each term.
+  Measures measures;
+};
+
+/// A split cut into batches of at most `batch_size` examples, in their order.
+struct SplitBatches {
+  std::string split;
+  int64_t sequences = 0;
+  int64_t batch_size = 1;
+
+  int64_t size() const { return (sequences + batch_size - 1) / batch_size; }
+  Microbatch examples(int64_t batch) const;
+};
+/// Throws DataError for a split without examples.
+SplitBatches batches_of(const plugin::Hooked<Task>& task, const std::string& split,
+                        int64_t batch_size);
+
+/// Runs a batch without gradients. The task must be on `device` and not in training. Throws
+/// PluginError when the reducer does not count every term. [trainer]
+BatchResult evaluate_batch(const plugin::Hooked<Task>& task,
+                           const plugin::Hooked<LossReducer>& reducer, const Batch& batch,
+                           c10::Device device);
+
+/// Adds up the batches of a split in their order, so that who ran them changes no bit. Throws
+/// DataError when nothing of a term is supervised.
+Evaluation add_up(const SplitBatches& batches, const std::vector<TermInfo>& terms,
+                  const std::vector<BatchResult>& results);
+
+/// One JSON object: split, sequences, loss, terms, measures.
+std::string to_json(const Evaluation& evaluation);
+
 /// Copies the tensors into the task's parameters and buffers of the same names. `source`: for the
 /// sentence. Throws DataError naming what is missing, unexpected, or of another shape or dtype; the
 /// task is then unchanged.

@@ -49,6 +49,7 @@ Loader::Loader(const Job& job, distributed::Group& control, LoaderOptions option
       world_(control.world()),
       options_(std::move(options)),
       chain_(options_.chain),
+      next_report_(options_.range.begin),
       thread_([this](const std::stop_token& stop) {
         try {
           use_device(options_.device);
@@ -66,34 +67,76 @@ Loader::~Loader() = default;
 void Loader::work(const std::stop_token& stop) {
   for (int64_t window = options_.range.begin;; ++window) {
     plugin::set_place(fmt::format("at window {}, rank {}", window, rank_));
-    PreparedWindow prepared;
-    prepared.agreement.window = window;
-    ControlRecord record;
-    record.window = window;
-    if (window < options_.range.end) plan_next(prepared);
-    record.has_data = !prepared.plan.shards.empty();
-    if (record.has_data) load_shards(prepared.plan, prepared, record);
-    record.chain = chain_;
-    record.finished = wait_for_report(window - 2, stop);
-    record.stop_signal = options_.stop_signal();
-    if (stop.stop_requested()) return;
-    prepared.agreement = channel_.exchange(record);
-    prepared.last = !prepared.agreement.has_data || prepared.agreement.stop_signal != 0;
-    const bool last = prepared.last;
-    hand_over(std::move(prepared));
-    if (!last) continue;
-
-    ControlRecord closing;
-    closing.window = window + 1;
-    closing.chain = chain_;
-    closing.finished = wait_for_report(window - 1, stop);
-    if (stop.stop_requested()) return;
-    Agreement agreement = channel_.exchange(closing);
-    const std::lock_guard lock(mutex_);
-    final_ = std::move(agreement);
-    changed_.notify_all();
-    return;
+    for (int64_t step = 0; step < evaluation_steps(window); ++step) {
+      if (!offer(evaluation_item(window, step), stop)) return;
+    }
+    if (!offer(window_item(window), stop)) return;
   }
+}
+
+int64_t Loader::evaluation_steps(int64_t window) const {
+  if (!options_.evaluation || window == options_.range.begin ||
+      window % job_.settings.evaluate_every != 0)
+    return 0;
+  return (options_.evaluation->size() + world_ - 1) / world_;
+}
+
+Loader::Item Loader::window_item(int64_t window) {
+  Item item;
+  item.prepared.agreement.window = window;
+  if (window < options_.range.end) plan_next(item.prepared);
+  item.record.has_data = !item.prepared.plan.shards.empty();
+  if (item.record.has_data) load_shards(item.prepared.plan, item.prepared, item.record);
+  item.record.window = window;
+  item.reported = window - 1;
+  return item;
+}
+
+Loader::Item Loader::evaluation_item(int64_t window, int64_t step) {
+  const int64_t batch = step * world_ + rank_;
+  EvaluationPass pass{step, evaluation_steps(window), batch < options_.evaluation->size(), {}};
+  pass.batch = job_.task.call([&](const Task& task) {
+    // A rank without a batch of its own takes the first: every rank then does the same.
+    return task.load(options_.evaluation->split,
+                     options_.evaluation->examples(pass.counted ? batch : 0), std::nullopt);
+  });
+  pin_for_device(pass.batch);
+  Item item;
+  item.prepared.evaluation = std::move(pass);
+  item.record.window = window;
+  item.record.step = step;
+  item.record.has_data = true;
+  // The trainer comes to the second step when it has run the window before.
+  item.reported = step == 0 ? window - 1 : window;
+  return item;
+}
+
+bool Loader::offer(Item item, const std::stop_token& stop) {
+  item.record.chain = chain_;
+  item.record.finished = next_report(item.reported, stop);
+  wait_for_room(stop);
+  if (stop.stop_requested()) return false;
+  item.record.stop_signal = options_.stop_signal();
+  PreparedWindow& prepared = item.prepared;
+  prepared.agreement = channel_.exchange(item.record);
+  prepared.last = !prepared.agreement.has_data || prepared.agreement.stop_signal != 0;
+  const bool last = prepared.last;
+  const int64_t window = item.record.window;
+  hand_over(std::move(prepared));
+  if (last) close(window, stop);
+  return !last;
+}
+
+void Loader::close(int64_t window, const std::stop_token& stop) {
+  ControlRecord closing;
+  closing.window = window + 1;
+  closing.chain = chain_;
+  closing.finished = next_report(window, stop);
+  if (stop.stop_requested()) return;
+  Agreement agreement = channel_.exchange(closing);
+  const std::lock_guard lock(mutex_);
+  final_ = std::move(agreement);
+  changed_.notify_all();
 }
 
 void Loader::plan_next(PreparedWindow& prepared) {
@@ -127,7 +170,7 @@ void Loader::load_shards(const WindowPlan& plan, PreparedWindow& prepared, Contr
           return counted;
         });
         for (size_t t = 0; t < options_.terms; ++t) entry.counts[t] += counts[t];
-        if (!options_.device.is_cpu()) pin(pass.batch);
+        pin_for_device(pass.batch);
       }
       prepared.passes.push_back(std::move(pass));
     }
@@ -135,8 +178,8 @@ void Loader::load_shards(const WindowPlan& plan, PreparedWindow& prepared, Contr
   }
 }
 
-std::optional<FinishedWindow> Loader::wait_for_report(int64_t window, const std::stop_token& stop) {
-  if (window < options_.range.begin) return std::nullopt;
+std::optional<FinishedWindow> Loader::next_report(int64_t end, const std::stop_token& stop) {
+  if (next_report_ >= end) return std::nullopt;
   FinishedReport report;
   {
     std::unique_lock lock(mutex_);
@@ -145,6 +188,7 @@ std::optional<FinishedWindow> Loader::wait_for_report(int64_t window, const std:
     report = std::move(reports_.front());
     reports_.pop_front();
   }
+  const int64_t window = next_report_++;
   if (report.window != window) throw std::logic_error("windows were reported out of order");
   if (report.copied) wait_for_device(report);
   const double* values = report.values.const_data_ptr<double>();
@@ -171,6 +215,16 @@ void Loader::wait_for_device(const FinishedReport& report) const {
   }
 }
 
+void Loader::pin_for_device(Batch& batch) const {
+  if (!options_.device.is_cpu()) pin(batch);
+}
+
+void Loader::wait_for_room(const std::stop_token& stop) {
+  constexpr size_t kAhead = 2;
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, stop, [&] { return ready_.size() < kAhead; });
+}
+
 void Loader::hand_over(PreparedWindow prepared) {
   const std::lock_guard lock(mutex_);
   ready_.push_back(std::move(prepared));
@@ -185,6 +239,7 @@ PreparedWindow Loader::next() {
   if (ready_.empty()) std::rethrow_exception(failure_);
   PreparedWindow prepared = std::move(ready_.front());
   ready_.pop_front();
+  changed_.notify_all();
   return prepared;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "distributed/control_record.h"
+#include "train/evaluation.h"
 #include "train/job.h"
 #include "train/plan_chain.h"
 #include "train/state_recording.h"
@@ -29,9 +30,18 @@ struct LoadedPass {
   Batch batch;
 };
 
-/// A window that is ready to run, or the news that none follows.
+/// This rank's batch in one step of an evaluation.
+struct EvaluationPass {
+  int64_t step = 0;
+  int64_t steps = 1;    ///< Equally many on every rank.
+  bool counted = true;  ///< false: there are fewer batches than ranks in the last step.
+  Batch batch;          ///< On the CPU, pinned as that of a LoadedPass.
+};
+
+/// A window or a step of an evaluation that is ready to run, or the news that none follows.
 struct PreparedWindow {
   distributed::Agreement agreement;
+  std::optional<EvaluationPass> evaluation;  ///< Then there is no plan and no pass.
   WindowPlan plan;
   std::vector<LoadedPass> passes;                       ///< This rank's, shard by shard.
   std::shared_ptr<const StateRecording> sampler_state;  ///< After this plan.
@@ -61,16 +71,18 @@ struct LoaderOptions {
       c10::kCPU;  ///< Batches for a GPU lie in pinned memory: nobody waits for the copy.
   std::chrono::milliseconds timeout = std::chrono::minutes(5);  ///< run.timeout
   std::function<void(const std::exception_ptr&)> on_failure = [](const std::exception_ptr&) {};
-  std::function<int64_t()> stop_signal = train::stop_signal;  ///< Asked once a window.
+  std::function<int64_t()> stop_signal = train::stop_signal;  ///< Asked once a record.
+  std::optional<SplitBatches> evaluation;  ///< Run after each settings.evaluate_every windows.
 };
 
 /// The loader thread: plans, loads and counts one window ahead of the trainer and exchanges the
 /// control record of that window, so that neither disk nor network is waited for between windows.
 /// Owns the control group.
 ///
-/// Record k goes out while the trainer runs window k - 1 and carries how window k - 2 went. After
-/// the last window one more exchange carries how that one went. Calls are the trainer's; an
-/// exception of the thread leaves from the next of them.
+/// Record k goes out while the trainer runs window k - 1 and carries how window k - 2 went. An
+/// evaluation between two windows is cut into steps with a record each, so that a stop does not
+/// wait for its end. After the last window one more exchange carries how that one went. Calls are
+/// the trainer's; an exception of the thread leaves from the next of them.
 class Loader {
  public:
   /// `on_failure` runs on the loader thread when it fails, besides the exception that the trainer
@@ -87,14 +99,29 @@ class Loader {
   distributed::Agreement final_exchange();
 
  private:
+  /// What one record is about.
+  struct Item {
+    PreparedWindow prepared;
+    distributed::ControlRecord record;
+    int64_t reported = 0;  ///< The trainer has run all windows before this one when it goes out.
+  };
+
   void work(const std::stop_token& stop);
+  Item window_item(int64_t window);
+  Item evaluation_item(int64_t window, int64_t step);
+  int64_t evaluation_steps(int64_t window) const;
+  /// Exchanges the record and hands the item over. Returns whether more is to come.
+  bool offer(Item item, const std::stop_token& stop);
+  void close(int64_t window, const std::stop_token& stop);
   void plan_next(PreparedWindow& prepared);
   void load_shards(const WindowPlan& plan, PreparedWindow& prepared,
                    distributed::ControlRecord& record);
-  std::optional<distributed::FinishedWindow> wait_for_report(int64_t window,
-                                                             const std::stop_token& stop);
+  void wait_for_room(const std::stop_token& stop);
+  /// The oldest window that has not been reported, if it is before `end`.
+  std::optional<distributed::FinishedWindow> next_report(int64_t end, const std::stop_token& stop);
   void wait_for_device(const FinishedReport& report) const;
   void hand_over(PreparedWindow prepared);
+  void pin_for_device(Batch& batch) const;
 
   const Job& job_;
   distributed::ControlChannel channel_;
@@ -102,6 +129,7 @@ class Loader {
   int64_t world_;
   LoaderOptions options_;
   Digest chain_;
+  int64_t next_report_;
 
   std::mutex mutex_;
   std::condition_variable_any changed_;

@@ -1,15 +1,9 @@
 #include "train/metrics.h"
 
-#include "checkpoint/atomic_file.h"
-
 #include <fmt/format.h>
-#include <tally/error.h>
 #include <nlohmann/json.hpp>
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 
 namespace tally::train {
 namespace {
@@ -22,40 +16,16 @@ json number(double value) {
   return fmt::format("{}", value);
 }
 
-/// The lines of a metrics file up to that of window `windows` - 1. A crash may have torn the last.
-std::string lines_before(const std::filesystem::path& file, int64_t windows) {
-  std::ifstream stream(file);
-  std::string kept;
-  for (std::string line; std::getline(stream, line);) {
-    const json entry = json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!entry.is_object() || !entry.contains("window") || !entry["window"].is_number_integer())
-      break;
-    if (entry["window"].get<int64_t>() >= windows) break;
-    kept += line + "\n";
-  }
-  return kept;
-}
-
 }  // namespace
 
 MetricsLog::MetricsLog(std::optional<std::filesystem::path> file, std::vector<TermInfo> terms,
                        int64_t divisor)
-    : path_(std::move(file)), terms_(std::move(terms)), divisor_(divisor) {}
-
-void MetricsLog::open(int64_t windows) {
-  if (!path_) return;
-  const std::string kept = windows == 0 ? "" : lines_before(*path_, windows);
-  checkpoint::replace_file(*path_, kept);
-  stream_ = std::fopen(path_->c_str(), "ae");
-  if (stream_ == nullptr) {
-    throw DataError(
-        fmt::format("cannot write {}: {}; check the folder's permissions and the free space",
-                    path_->string(), std::strerror(errno)));
-  }
+    : terms_(std::move(terms)), divisor_(divisor) {
+  if (file) lines_.emplace(std::move(*file));
 }
 
-MetricsLog::~MetricsLog() {
-  if (stream_ != nullptr) std::fclose(stream_);
+void MetricsLog::open(int64_t windows) {
+  if (lines_) lines_->open(windows);
 }
 
 void MetricsLog::ran(int64_t window, WindowNotes notes) { notes_[window] = std::move(notes); }
@@ -74,7 +44,7 @@ std::optional<WindowMetrics> MetricsLog::finished(const distributed::Agreement& 
     for (size_t t = 0; t < terms_.size(); ++t) metrics.counts[t] += rank->counts[t];
   }
   metrics.loss = objective / static_cast<double>(divisor_);
-  if (stream_ != nullptr) write(metrics, agreement);
+  if (lines_) write(metrics, agreement);
   notes_.erase(metrics.window);
   return metrics;
 }
@@ -99,12 +69,7 @@ void MetricsLog::write(const WindowMetrics& metrics, const distributed::Agreemen
                      {"backward", notes.times.backward}, {"reduce", notes.times.reduce},
                      {"update", notes.times.update},     {"window", notes.total_seconds},
                      {"save", notes.save_seconds}};
-  const std::string text = line.dump() + "\n";
-  if (std::fwrite(text.data(), 1, text.size(), stream_) != text.size() ||
-      std::fflush(stream_) != 0) {
-    throw DataError(fmt::format("cannot write {}: {}; free some space and run again",
-                                path_->string(), std::strerror(errno)));
-  }
+  lines_->append(line.dump());
 }
 
 }  // namespace tally::train

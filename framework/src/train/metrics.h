@@ -1,9 +1,9 @@
 #pragma once
 
 #include "distributed/control_record.h"
+#include "train/json_lines.h"
 #include "train/window.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -40,7 +40,6 @@ class MetricsLog {
   /// `file`: nullopt on every rank but 0, where nothing is written.
   MetricsLog(std::optional<std::filesystem::path> file, std::vector<TermInfo> terms,
              int64_t divisor);
-  ~MetricsLog();
 
   /// Makes the file. A run that goes on after `windows` windows keeps the lines of those. Throws
   /// DataError when it cannot be made.
@@ -54,8 +53,7 @@ class MetricsLog {
  private:
   void write(const WindowMetrics& metrics, const distributed::Agreement& agreement);
 
-  std::optional<std::filesystem::path> path_;
-  std::FILE* stream_ = nullptr;
+  std::optional<JsonLines> lines_;
   std::vector<TermInfo> terms_;
   int64_t divisor_;
   std::map<int64_t, WindowNotes> notes_;

@@ -13,6 +13,9 @@ inline std::filesystem::path run_folder(const std::string& recipe) {
 inline std::filesystem::path metrics_file(const std::string& recipe) {
   return run_folder(recipe) / "metrics.jsonl";
 }
+inline std::filesystem::path evaluations_file(const std::string& recipe) {
+  return run_folder(recipe) / "evaluations.jsonl";
+}
 inline std::filesystem::path summary_file(const std::string& recipe) {
   return run_folder(recipe) / "summary.json";
 }

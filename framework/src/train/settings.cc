@@ -52,6 +52,13 @@ void read_checkpoint(const recipe::Section& section, Settings& settings) {
   settings.stop_grace = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
 }
 
+void read_evaluate(const recipe::Section& section, Settings& settings) {
+  settings.evaluate_every = section.integer_in("every", 0, 0, kAnyCount);
+  settings.evaluation_split =
+      section.choice("split", "validation", {"validation", "test", "train"});
+  settings.evaluation_batch_size = section.integer_in("batch_size", 8, 1, kAnyCount);
+}
+
 }  // namespace
 
 Settings read_settings(const recipe::Recipe& recipe) {
@@ -64,6 +71,7 @@ Settings read_settings(const recipe::Recipe& recipe) {
   read_train(recipe.section("train"), settings);
   settings.data_folder = recipe.section("data").text("folder", "data");
   read_checkpoint(recipe.section("checkpoint"), settings);
+  read_evaluate(recipe.section("evaluate"), settings);
   settings.shards = recipe.section("sampler").integer_in("shards", std::nullopt, 1, kMaxRanks);
   if (settings.ranks > settings.shards && !settings.allow_idle_ranks) {
     recipe.section("run").reject(

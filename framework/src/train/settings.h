@@ -35,6 +35,10 @@ struct Settings {
   bool warn_on_failed_checkpoint = false;
   std::chrono::milliseconds stop_grace{0};  ///< From a stop signal to the end of the saving.
 
+  int64_t evaluate_every = 0;         ///< Evaluate after so many windows each; 0 = never.
+  std::string evaluation_split;       ///< On these examples.
+  int64_t evaluation_batch_size = 1;  ///< Examples of a batch, of the verb `evaluate` too.
+
   int64_t updates = 0;  ///< Windows of the whole run.
   int64_t stop_at = 0;  ///< Windows after which this job stops and saves.
   bool skip_empty_windows = false;

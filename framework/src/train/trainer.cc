@@ -51,7 +51,8 @@ Trainer::Trainer(RankSession& session, TrainerOptions options)
              .after_reduction = options_.after_reduction},
       state_(session),
       metrics_(session.rank() == 0 ? options_.metrics_file : std::nullopt, session.terms(),
-               divisor_) {
+               divisor_),
+      evaluation_(session) {
   const Settings& settings = session.job().settings;
   seed_generators(stream_seed(settings.seed, session.rank()), session.device());
 }
@@ -69,6 +70,7 @@ LoaderOptions Trainer::loader_options(int64_t end) {
     options_.on_loader_failure(failure);
   };
   options.stop_signal = options_.stop_signal;
+  options.evaluation = evaluation_.batches();
   return options;
 }
 
@@ -78,7 +80,8 @@ const TrainResult& Trainer::run_until(int64_t end) {
   session_.job().task.call([](Task& task) { task.set_training(true); });
   session_.board().last_window(end);
   Loader loader(session_.job(), session_.groups().control, loader_options(end));
-  for (int64_t window = state_.windows();; ++window) {
+  for (;;) {
+    const int64_t window = state_.windows();
     plugin::set_place(fmt::format("at window {}, rank {}", window, session_.rank()));
     session_.board().window(window);
     session_.board().phase(Phase::kWaitingForPlan);
@@ -91,21 +94,34 @@ const TrainResult& Trainer::run_until(int64_t end) {
       if (result_.stop_signal != 0) options_.on_stop(state_.windows());
       break;
     }
+    if (prepared.evaluation) {
+      run_evaluation(*prepared.evaluation);
+      continue;
+    }
     if (is_empty(prepared)) {
       skip_window(prepared, loader);
     } else {
       run_window(prepared, loader, waited);
     }
-    state_.finished(prepared.plan, prepared.sampler_state);
-    session_.board().finished(state_.windows());
-    const Clock::time_point updated = Clock::now();
-    options_.after_window();
-    metrics_.saved(window, seconds_since(updated));
+    finish_window(prepared);
   }
   take_metrics(loader.final_exchange());
   result_.windows = state_.windows();
   result_.seconds = seconds_since(start);
   return result_;
+}
+
+void Trainer::finish_window(const PreparedWindow& prepared) {
+  state_.finished(prepared.plan, prepared.sampler_state);
+  session_.board().finished(state_.windows());
+  const Clock::time_point updated = Clock::now();
+  options_.after_window();
+  metrics_.saved(prepared.plan.window, seconds_since(updated));
+}
+
+void Trainer::run_evaluation(const EvaluationPass& pass) {
+  if (const std::optional<Evaluation> evaluation = evaluation_.run(pass))
+    options_.on_evaluation(state_.windows(), *evaluation);
 }
 
 bool Trainer::is_empty(const PreparedWindow& prepared) const {

@@ -5,6 +5,7 @@
 #include "train/metrics.h"
 #include "train/optimizer.h"
 #include "train/rank_session.h"
+#include "train/run_evaluation.h"
 #include "train/run_state.h"
 #include "train/window.h"
 
@@ -30,6 +31,9 @@ struct TrainerOptions {
   std::function<void(int64_t windows)> on_stop = [](int64_t) {};
   /// Runs after each window, when state() counts it as finished; may save. [every rank]
   std::function<void()> after_window = [] {};
+  /// Gets each evaluation, and the number of finished windows. [every rank]
+  std::function<void(int64_t windows, const Evaluation&)> on_evaluation = [](int64_t,
+                                                                             const Evaluation&) {};
   /// Told of each window's metrics when all ranks know them.
   std::function<void(const WindowMetrics&)> on_metrics = [](const WindowMetrics&) {};
   /// Runs on the loader's thread when that has failed, besides the exception that run() throws.
@@ -65,6 +69,8 @@ class Trainer {
  private:
   LoaderOptions loader_options(int64_t end);
   bool is_empty(const PreparedWindow& prepared) const;
+  void finish_window(const PreparedWindow& prepared);
+  void run_evaluation(const EvaluationPass& pass);
   void run_window(const PreparedWindow& prepared, Loader& loader, double waited);
   void skip_window(const PreparedWindow& prepared, Loader& loader);
   WindowNotes notes_of(const PreparedWindow& prepared, const PhaseTimes& times,
@@ -80,6 +86,7 @@ class Trainer {
   WindowParts parts_;
   RunState state_;
   MetricsLog metrics_;
+  RunEvaluation evaluation_;
   TrainResult result_;
 };
 

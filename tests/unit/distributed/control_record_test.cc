@@ -42,6 +42,7 @@ ControlRecord random_record(std::mt19937_64& random, int64_t rank, int64_t world
   const auto count = [&] { return static_cast<int64_t>(random() >> 4); };
   ControlRecord record;
   record.window = static_cast<int64_t>(random() % 1000000);
+  record.step = static_cast<int64_t>(random() % 3) - 1;
   record.has_data = random() % 4 != 0;
   record.stop_signal = static_cast<int64_t>(random() % 3 == 0 ? random() % 64 : 0);
   record.chain = random_digest(random);

@@ -106,6 +106,9 @@ void run_rank(RankSession& session, const ScriptedOptions& options, RankLog& log
   trainer_options.on_metrics = [&](const WindowMetrics& metrics) {
     log.metrics.push_back(metrics);
   };
+  trainer_options.on_evaluation = [&](int64_t windows, const Evaluation& evaluation) {
+    log.evaluations.emplace_back(windows, evaluation);
+  };
   trainer_options.on_loader_failure = [](const std::exception_ptr&) {};
   trainer_options.stop_signal = [&] { return options.stop_signal(session.rank()); };
   std::optional<CheckpointSchedule> schedule;

@@ -46,7 +46,8 @@ struct RankLog {
   std::vector<std::vector<double>> gradients;  ///< After each window's reduction, by parameter.
   std::vector<PassLog> passes;
   std::vector<WindowMetrics> metrics;
-  std::vector<double> theta;  ///< At the end, also of a failed run.
+  std::vector<std::pair<int64_t, Evaluation>> evaluations;  ///< After so many windows.
+  std::vector<double> theta;                                ///< At the end, also of a failed run.
   int64_t control_exchanges = 0;
   TrainResult result;
   std::filesystem::path saved;  ///< The last step, of a run that saves.

@@ -1,0 +1,93 @@
+#include "train/run_evaluation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <tally/error.h>
+#include <torch/torch.h>
+
+#include <bit>
+#include <cstring>
+
+namespace tally::train {
+namespace {
+
+using distributed::CollectiveKind;
+
+std::vector<std::string> names_of(const Measures& measures) {
+  std::vector<std::string> names;
+  for (const auto& [name, measure] : measures) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+RunEvaluation::RunEvaluation(RankSession& session) : session_(session) {
+  const Settings& settings = session.job().settings;
+  if (settings.evaluate_every == 0) return;
+  batches_ =
+      batches_of(session.job().task, settings.evaluation_split, settings.evaluation_batch_size);
+}
+
+std::optional<Evaluation> RunEvaluation::run(const EvaluationPass& pass) {
+  session_.board().phase(distributed::Phase::kEvaluating);
+  Job& job = session_.job();
+  if (pass.step == 0) {
+    words_.clear();
+    measures_.clear();
+    job.task.call([](Task& task) { task.set_training(false); });
+  }
+  const BatchResult result = evaluate_batch(job.task, job.reducer, pass.batch, session_.device());
+  if (pass.step == 0) measures_ = names_of(result.measures);
+  if (names_of(result.measures) != measures_) {
+    throw PluginError(fmt::format(
+        "{} measured '{}' on one batch and '{}' on the first; measure the same on every batch",
+        job.task.identity().text(), fmt::join(names_of(result.measures), "', '"),
+        fmt::join(measures_, "', '")));
+  }
+  append(result);
+  if (pass.step + 1 < pass.steps) return std::nullopt;
+  job.task.call([](Task& task) { task.set_training(true); });
+  return add_up(*batches_, session_.terms(), gather());
+}
+
+void RunEvaluation::append(const BatchResult& result) {
+  for (const double sum : result.sums) words_.push_back(std::bit_cast<int64_t>(sum));
+  words_.insert(words_.end(), result.counts.begin(), result.counts.end());
+  for (const auto& [name, measure] : result.measures) {
+    words_.push_back(std::bit_cast<int64_t>(measure.sum));
+    words_.push_back(measure.count);
+  }
+}
+
+std::vector<BatchResult> RunEvaluation::gather() const {
+  const auto size = static_cast<int64_t>(words_.size());
+  at::Tensor mine = at::empty({size}, at::kLong);
+  std::memcpy(mine.data_ptr(), words_.data(), words_.size() * sizeof(int64_t));
+  at::Tensor all = mine;
+  if (session_.world() > 1) {
+    mine = mine.to(session_.device());
+    all = at::empty({session_.world(), size}, mine.options());
+    session_.groups().gradients.all_gather(all, mine, CollectiveKind::kEvaluation, 0)->wait();
+    all = all.to(at::kCPU);
+  }
+  const size_t terms = session_.terms().size();
+  const size_t width = 2 * (terms + measures_.size());
+  const auto* words = all.const_data_ptr<int64_t>();
+  std::vector<BatchResult> results;
+  for (int64_t batch = 0; batch < batches_->size(); ++batch) {
+    const int64_t* row = words + batch % session_.world() * size +
+                         batch / session_.world() * static_cast<int64_t>(width);
+    BatchResult& result = results.emplace_back();
+    for (size_t t = 0; t < terms; ++t) {
+      result.sums.push_back(std::bit_cast<double>(row[t]));
+      result.counts.push_back(row[terms + t]);
+    }
+    for (size_t m = 0; m < measures_.size(); ++m) {
+      const int64_t* measure = row + 2 * (terms + m);
+      result.measures[measures_[m]] = {std::bit_cast<double>(measure[0]), measure[1]};
+    }
+  }
+  return results;
+}
+
+}  // namespace tally::train
