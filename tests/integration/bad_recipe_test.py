@@ -83,9 +83,10 @@ class BadRecipe(TallyTest):
         )
 
     def test_unknown_option_and_verb(self):
-        for arguments in (("train", "recipes/correct.toml", "--rank", "2"), ("trian",), ()):
+        for arguments in (("train", "recipes/correct.toml", "--rank", "2"), ("fly",), ()):
             result = self.tally.run(*arguments, timeout=30)
             self.assert_refused(result, 2, "tally --help")
+        self.assert_refused(self.tally.run("trian", "x"), 2, "there is no verb 'trian'; did you mean `tally train`?")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 #include "cli/verbs.h"
 #include "distributed/failure.h"
+#include "recipe/nearest.h"
 #include "train/version.h"
 
 #include <fmt/format.h>
@@ -10,11 +11,26 @@
 
 #include <cstdio>
 #include <map>
+#include <set>
+#include <string>
 
 namespace tally::cli {
 namespace {
 
 constexpr int kUsage = 2;
+
+/// Throws ConfigError for a first word that is no verb: the parser would only miss one.
+void require_verb(const std::string& word) {
+  std::set<std::string, std::less<>> names;
+  for (const Verb& verb : verbs()) {
+    if (verb.name == word) return;
+    if (!verb.hidden) names.insert(verb.name);
+  }
+  const auto near = recipe::nearest(word, names);
+  throw ConfigError(
+      fmt::format("there is no verb '{}'; {}", word,
+                  near ? fmt::format("did you mean `tally {}`?", *near) : "see `tally --help`"));
+}
 
 int parse_and_run(CLI::App& app, int argc, char** argv) {
   bool json = false;
@@ -28,6 +44,7 @@ int parse_and_run(CLI::App& app, int argc, char** argv) {
       nested->add_flag("--json", json, "One JSON document on standard output");
   }
   app.require_subcommand(1);
+  if (argc > 1 && argv[1][0] != '-') require_verb(argv[1]);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

@@ -2,11 +2,13 @@
 #include "cli/rank_job.h"
 #include "cli/recipe_options.h"
 #include "cli/verbs.h"
+#include "distributed/control_record.h"
 #include "distributed/failure.h"
 #include "log/log.h"
 #include "train/checkpoint_schedule.h"
 #include "train/data_folder.h"
 #include "train/fingerprint.h"
+#include "train/json_number.h"
 #include "train/resuming.h"
 #include "train/run_folder.h"
 #include "train/stop_request.h"
@@ -17,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <memory>
 
@@ -63,8 +66,9 @@ class EvaluationLog {
   explicit EvaluationLog(const train::Job& job) {
     if (job.settings.evaluate_every > 0) lines_.emplace(train::evaluations_file(job.settings.name));
   }
+  /// The evaluation after the checkpoint's own window comes after the checkpoint: it is made again.
   void open(int64_t windows) {
-    if (lines_) lines_->open(windows);
+    if (lines_) lines_->open(std::max<int64_t>(windows - 1, 0));
   }
   void add(int64_t windows, const train::Evaluation& evaluation) {
     last_ = json::parse(train::to_json(evaluation));
@@ -86,7 +90,7 @@ json summary_of(const train::Job& job, const train::TrainResult& result,
   return {{"recipe", job.settings.name},
           {"windows", result.windows},
           {"ranks", job.settings.ranks},
-          {"loss", result.loss},
+          {"loss", train::number(result.loss)},
           {"positions", result.positions},
           {"seconds", result.seconds},
           {"stop_signal", result.stop_signal},
@@ -115,10 +119,12 @@ void resume(train::RankSession& session, train::Trainer& trainer, const TrainOpt
       fmt::format("resumed from {} after {} windows", step->string(), trainer.state().windows()));
 }
 
-void log_stop(int64_t finished) {
+void log_stop(int64_t signal, int64_t finished) {
   const train::StopRequest request = train::stop_request();
   std::string reason = "another rank was asked to stop";
-  if (request.signal != 0) {
+  if (signal == distributed::kFailedSave) {
+    reason = "a checkpoint failed (checkpoint.on_error)";
+  } else if (request.signal != 0) {
     reason = fmt::format("signal {} came {}", request.signal,
                          request.window < 0 ? "before the first window"
                                             : fmt::format("at window {}", request.window));
@@ -133,13 +139,16 @@ int run_rank(train::RankSession& session, const TrainOptions& options) {
     train::make_folder(train::run_folder(name));
     checkpoint::replace_file(train::resolved_recipe_file(name), job.recipe.resolved());
   }
-  train::CheckpointSchedule* schedule = nullptr;
+  std::atomic<train::CheckpointSchedule*> schedule{nullptr};
   train::TrainerOptions trainer_options;
   trainer_options.metrics_file = train::metrics_file(name);
-  trainer_options.after_window = [&] { schedule->after_window(); };
-  trainer_options.on_stop = [&](int64_t finished) {
+  trainer_options.after_window = [&] { schedule.load()->after_window(); };
+  trainer_options.stop_signal = [&] {
+    return schedule.load()->must_stop() ? distributed::kFailedSave : train::stop_signal();
+  };
+  trainer_options.on_stop = [&](int64_t signal, int64_t finished) {
     distributed::end_process_within(job.settings.stop_grace, kLateStop);
-    log_stop(finished);
+    log_stop(signal, finished);
   };
   EvaluationLog evaluations(job);
   if (session.rank() == 0) {
@@ -161,22 +170,23 @@ int run_rank(train::RankSession& session, const TrainOptions& options) {
     checkpoint::replace_file(train::summary_file(name),
                              summary_of(job, result, saved, evaluations.last()).dump(2) + "\n");
   }
-  return result.stop_signal == 0 ? 0 : kSignalBase + static_cast<int>(result.stop_signal);
+  return result.stop_signal > 0 ? kSignalBase + static_cast<int>(result.stop_signal) : 0;
 }
 
 void show_summary(const train::Job& job, const Terminal& terminal) {
   std::ifstream stream(train::summary_file(job.settings.name));
   const json summary = json::parse(stream);
   terminal.document(summary);
-  terminal.line(fmt::format("{}: {} windows on {} ranks in {:.1f} s, loss {:.4f}",
-                            job.settings.name, summary["windows"].get<int64_t>(),
-                            job.settings.ranks, summary["seconds"].get<double>(),
-                            summary["loss"].get<double>()));
+  terminal.line(fmt::format("{}: {} windows on {} ranks in {:.1f} s, loss {}", job.settings.name,
+                            summary["windows"].get<int64_t>(), job.settings.ranks,
+                            summary["seconds"].get<double>(),
+                            train::shown_number(summary["loss"])));
   if (const json& evaluation = summary["evaluation"]; !evaluation.is_null()) {
-    terminal.line(fmt::format(
-        "after {} windows the loss on '{}' is {:.4f}, all in {}",
-        evaluation["window"].get<int64_t>() + 1, evaluation["split"].get<std::string>(),
-        evaluation["loss"].get<double>(), train::evaluations_file(job.settings.name).string()));
+    terminal.line(fmt::format("after {} windows the loss on '{}' is {}, all in {}",
+                              evaluation["window"].get<int64_t>() + 1,
+                              evaluation["split"].get<std::string>(),
+                              train::shown_number(evaluation["loss"]),
+                              train::evaluations_file(job.settings.name).string()));
   }
   terminal.line(fmt::format("checkpoint {}, metrics {}", summary["checkpoint"].get<std::string>(),
                             summary["metrics"].get<std::string>()));

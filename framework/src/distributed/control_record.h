@@ -11,6 +11,10 @@
 /// rank alike.
 namespace tally::distributed {
 
+/// What a rank reports in place of a signal when a checkpoint failed that the run must not go on
+/// without.
+constexpr int64_t kFailedSave = -1;
+
 /// What a rank plans to do for one of its shards.
 struct ShardRecord {
   int64_t shard = 0;
@@ -33,7 +37,7 @@ struct ControlRecord {
   int64_t window = 0;       ///< The window that the record plans.
   int64_t step = -1;        ///< Of the evaluation before that window; -1: the window itself.
   bool has_data = false;    ///< false: this rank will not run the window, and its shards are empty.
-  int64_t stop_signal = 0;  ///< Signal that asks the run to stop, or 0.
+  int64_t stop_signal = 0;  ///< Signal that asks the run to stop, kFailedSave, or 0.
   Digest chain;             ///< Of all plans up to this one.
   std::vector<ShardRecord> shards;
   std::optional<FinishedWindow> finished;

@@ -19,6 +19,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kLostRank = 4;
 constexpr int kSignalBase = 128;
 constexpr std::chrono::milliseconds kTick{100};
+/// The same signal again within this time is the same request.
+constexpr std::chrono::milliseconds kOneStop{200};
 /// After the first failure: long enough for a rank to notice a closed connection and to write its
 /// sentence, or for a checkpoint's last file.
 constexpr std::chrono::seconds kSurvivorGrace{6};
@@ -75,13 +77,16 @@ class Launch {
 
  private:
   void forward(int signal) {
+    // A service manager, or timeout(1), signals a program and then its whole group.
+    if (signal == stop_signal_ && Clock::now() - stop_time_ < kOneStop) return;
     if (stop_signal_) {
       ended_at_once_ = true;
       processes_.kill_running();
       return;
     }
     stop_signal_ = signal;
-    stop_deadline_ = Clock::now() + plan_.stop_grace;
+    stop_time_ = Clock::now();
+    stop_deadline_ = stop_time_ + plan_.stop_grace;
     processes_.signal_running(signal);
   }
 
@@ -200,6 +205,7 @@ class Launch {
   StoreServer server_;
   RankProcesses processes_;
   std::optional<int> stop_signal_;
+  Clock::time_point stop_time_;
   std::optional<Clock::time_point> stop_deadline_;
   bool ended_at_once_ = false;
   bool stop_was_late_ = false;

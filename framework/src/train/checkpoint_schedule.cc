@@ -8,7 +8,6 @@
 #include <tally/error.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 
 namespace tally::train {
@@ -38,13 +37,7 @@ bool CheckpointSchedule::due(int64_t windows) const {
          std::find(at.begin(), at.end(), windows) != at.end();
 }
 
-bool CheckpointSchedule::has_ended() const {
-  return pending_.valid() &&
-         pending_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-}
-
 void CheckpointSchedule::after_window() {
-  if (has_ended()) settle();
   if (!due(trainer_.state().windows())) return;
   settle();
   const bool async = session_.job().settings.async_checkpoint;
@@ -75,11 +68,16 @@ void CheckpointSchedule::begin(bool beside_training) {
   auto snapshot = std::make_shared<const Snapshot>(
       take_snapshot(session_, trainer_.state(), trainer_.optimizer(), copies_, values));
   pending_windows_ = snapshot->windows;
+  const auto write = [this, snapshot = std::move(snapshot)] {
+    try {
+      return write_snapshot(session_, *snapshot, system_);
+    } catch (...) {
+      must_stop_ = !session_.job().settings.warn_on_failed_checkpoint;
+      throw;
+    }
+  };
   // A deferred call runs in take_result(), on this thread.
-  pending_ = std::async(beside_training ? std::launch::async : std::launch::deferred,
-                        [this, snapshot = std::move(snapshot)] {
-                          return write_snapshot(session_, *snapshot, system_);
-                        });
+  pending_ = std::async(beside_training ? std::launch::async : std::launch::deferred, write);
 }
 
 void CheckpointSchedule::settle() {

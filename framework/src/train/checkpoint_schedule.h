@@ -4,6 +4,7 @@
 #include "train/snapshot.h"
 #include "train/trainer.h"
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <future>
@@ -17,9 +18,12 @@ class CheckpointSchedule {
   CheckpointSchedule(RankSession& session, Trainer& trainer,
                      checkpoint::FileSystem& system = checkpoint::FileSystem::real());
 
-  /// After each window. A failed save, of this window or of an earlier one, is an error or, with
-  /// checkpoint.on_error = "warn", a line in the log. [trainer, every rank]
+  /// After each window. A failed save of it, or of the one before that was written beside training,
+  /// is an error or, with checkpoint.on_error = "warn", a line in the log. [trainer, every rank]
   void after_window();
+  /// Whether a save beside training has failed that the run must not go on without: all ranks then
+  /// stop after the same window, and finish() throws. [any thread]
+  bool must_stop() const { return must_stop_; }
   /// Waits for the save under way and saves what was not saved yet. Throws DataError when that
   /// fails, whatever on_error says: nothing comes after that could save again. Returns the last
   /// step's folder. [trainer, every rank]
@@ -27,7 +31,6 @@ class CheckpointSchedule {
 
  private:
   bool due(int64_t windows) const;
-  bool has_ended() const;
   void begin(bool beside_training);
   void settle();
   void take_result();
@@ -37,6 +40,7 @@ class CheckpointSchedule {
   checkpoint::FileSystem& system_;
   int64_t saved_windows_ = -1;
   std::filesystem::path saved_;
+  std::atomic<bool> must_stop_{false};
   HostCopies copies_;
   int64_t pending_windows_ = -1;
   std::future<std::filesystem::path>

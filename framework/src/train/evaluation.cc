@@ -1,5 +1,6 @@
 #include "train/evaluation.h"
 
+#include "train/json_number.h"
 #include "train/losses.h"
 
 #include <fmt/format.h>
@@ -85,19 +86,15 @@ SplitBatches batches_of(const Hooked<Task>& task, const std::string& split, int6
         fmt::format("the split '{}' of {} has no example, so there is nothing to evaluate", split,
                     task.identity().text()));
   }
-  return {split, static_cast<int64_t>(table.lengths.size()), batch_size};
+  const auto sequences = static_cast<int64_t>(table.lengths.size());
+  return {split, sequences, std::min(batch_size, sequences)};
 }
 
-BatchResult evaluate_batch(const Hooked<Task>& task, const Hooked<LossReducer>& reducer,
-                           const Batch& batch, c10::Device device) {
+BatchResult evaluate_batch(const Hooked<Task>& task, const Batch& batch,
+                           std::vector<int64_t> counts, c10::Device device) {
   const torch::NoGradGuard no_grad;
   BatchResult result;
-  result.counts = reducer.call([&](const LossReducer& hook) {
-    std::vector<int64_t> found = hook.count(batch);
-    if (found.size() != batch.terms.size())
-      throw PluginError("count must return one number a term");
-    return found;
-  });
+  result.counts = std::move(counts);
   const Batch moved = on_device(batch, device);
   const std::vector<at::Tensor> losses = forward(task, moved);
   for (size_t t = 0; t < losses.size(); ++t)
@@ -137,14 +134,15 @@ Evaluation add_up(const SplitBatches& batches, const std::vector<TermInfo>& term
 Evaluation evaluate(const Hooked<Task>& task, const Hooked<LossReducer>& reducer,
                     const std::string& split, int64_t batch_size, c10::Device device) {
   const SplitBatches batches = batches_of(task, split, batch_size);
+  const std::vector<TermInfo> terms = task.call([](Task& hook) { return hook.terms(); });
   task.call([](Task& hook) { hook.set_training(false); });
   std::vector<BatchResult> results;
   for (int64_t i = 0; i < batches.size(); ++i) {
     const Batch batch =
         task.call([&](Task& hook) { return hook.load(split, batches.examples(i), std::nullopt); });
-    results.push_back(evaluate_batch(task, reducer, batch, device));
+    results.push_back(evaluate_batch(task, batch, count(reducer, batch, terms.size()), device));
   }
-  return add_up(batches, task.call([](Task& hook) { return hook.terms(); }), results);
+  return add_up(batches, terms, results);
 }
 
 std::string to_json(const Evaluation& evaluation) {
@@ -154,19 +152,19 @@ std::string to_json(const Evaluation& evaluation) {
     terms.push_back({{"name", term.info.name},
                      {"unit", term.info.unit},
                      {"coefficient", term.info.coefficient},
-                     {"sum", term.sum},
+                     {"sum", number(term.sum)},
                      {"count", term.count},
-                     {"mean", term.mean()}});
+                     {"mean", number(term.mean())}});
   }
   json measures = json::object();
   for (const auto& [name, measure] : evaluation.measures) {
-    measures[name] = {{"sum", measure.sum},
+    measures[name] = {{"sum", number(measure.sum)},
                       {"count", measure.count},
-                      {"mean", measure.sum / static_cast<double>(measure.count)}};
+                      {"mean", number(measure.sum / static_cast<double>(measure.count))}};
   }
   return json{{"split", evaluation.split},
               {"sequences", evaluation.sequences},
-              {"loss", evaluation.loss},
+              {"loss", number(evaluation.loss)},
               {"terms", terms},
               {"measures", measures}}
       .dump();

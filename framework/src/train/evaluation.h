@@ -48,11 +48,10 @@ struct SplitBatches {
 SplitBatches batches_of(const plugin::Hooked<Task>& task, const std::string& split,
                         int64_t batch_size);
 
-/// Runs a batch without gradients. The task must be on `device` and not in training. Throws
-/// PluginError when the reducer does not count every term. [trainer]
-BatchResult evaluate_batch(const plugin::Hooked<Task>& task,
-                           const plugin::Hooked<LossReducer>& reducer, const Batch& batch,
-                           c10::Device device);
+/// Runs a batch, of which `counts` are the N, without gradients. The task must be on `device` and
+/// not in training. [trainer]
+BatchResult evaluate_batch(const plugin::Hooked<Task>& task, const Batch& batch,
+                           std::vector<int64_t> counts, c10::Device device);
 
 /// Adds up the batches of a split in their order, so that who ran them changes no bit. Throws
 /// DataError when nothing of a term is supervised.

@@ -1,6 +1,7 @@
 #include "train/loader.h"
 
 #include "train/device.h"
+#include "train/losses.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
@@ -28,16 +29,6 @@ void require_shape(const WindowPlan& plan, int64_t window, int64_t shards) {
   throw PluginError(fmt::format(
       "planned window {} with {} shards, but window {} with {} (sampler.shards) was asked for",
       plan.window, plan.shards.size(), window, shards));
-}
-
-void require_counts(const std::vector<int64_t>& counts, size_t terms) {
-  bool valid = counts.size() == terms;
-  for (const int64_t count : counts) valid = valid && count >= 0;
-  if (!valid) {
-    throw PluginError(
-        fmt::format("counted {} terms of {}, or a negative number; count every term of the batch",
-                    counts.size(), terms));
-  }
 }
 
 }  // namespace
@@ -75,9 +66,7 @@ void Loader::work(const std::stop_token& stop) {
 }
 
 int64_t Loader::evaluation_steps(int64_t window) const {
-  if (!options_.evaluation || window == options_.range.begin ||
-      window % job_.settings.evaluate_every != 0)
-    return 0;
+  if (!options_.evaluation || window == 0 || window % job_.settings.evaluate_every != 0) return 0;
   return (options_.evaluation->size() + world_ - 1) / world_;
 }
 
@@ -94,12 +83,13 @@ Loader::Item Loader::window_item(int64_t window) {
 
 Loader::Item Loader::evaluation_item(int64_t window, int64_t step) {
   const int64_t batch = step * world_ + rank_;
-  EvaluationPass pass{step, evaluation_steps(window), batch < options_.evaluation->size(), {}};
+  EvaluationPass pass{step, evaluation_steps(window), batch < options_.evaluation->size(), {}, {}};
   pass.batch = job_.task.call([&](const Task& task) {
     // A rank without a batch of its own takes the first: every rank then does the same.
     return task.load(options_.evaluation->split,
                      options_.evaluation->examples(pass.counted ? batch : 0), std::nullopt);
   });
+  pass.counts = count(job_.reducer, pass.batch, options_.terms);
   pin_for_device(pass.batch);
   Item item;
   item.prepared.evaluation = std::move(pass);
@@ -164,11 +154,7 @@ void Loader::load_shards(const WindowPlan& plan, PreparedWindow& prepared, Contr
       if (!microbatches[m].empty()) {
         pass.batch = job_.task.call(
             [&](const Task& task) { return task.load("train", microbatches[m], std::nullopt); });
-        const std::vector<int64_t> counts = job_.reducer.call([&](const LossReducer& reducer) {
-          std::vector<int64_t> counted = reducer.count(pass.batch);
-          require_counts(counted, options_.terms);
-          return counted;
-        });
+        const std::vector<int64_t> counts = count(job_.reducer, pass.batch, options_.terms);
         for (size_t t = 0; t < options_.terms; ++t) entry.counts[t] += counts[t];
         pin_for_device(pass.batch);
       }

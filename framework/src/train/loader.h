@@ -33,9 +33,10 @@ struct LoadedPass {
 /// This rank's batch in one step of an evaluation.
 struct EvaluationPass {
   int64_t step = 0;
-  int64_t steps = 1;    ///< Equally many on every rank.
-  bool counted = true;  ///< false: there are fewer batches than ranks in the last step.
-  Batch batch;          ///< On the CPU, pinned as that of a LoadedPass.
+  int64_t steps = 1;            ///< Equally many on every rank.
+  bool counted = true;          ///< false: there are fewer batches than ranks in the last step.
+  Batch batch;                  ///< On the CPU, pinned as that of a LoadedPass.
+  std::vector<int64_t> counts;  ///< N of each term in it.
 };
 
 /// A window or a step of an evaluation that is ready to run, or the news that none follows.
@@ -72,7 +73,9 @@ struct LoaderOptions {
   std::chrono::milliseconds timeout = std::chrono::minutes(5);  ///< run.timeout
   std::function<void(const std::exception_ptr&)> on_failure = [](const std::exception_ptr&) {};
   std::function<int64_t()> stop_signal = train::stop_signal;  ///< Asked once a record.
-  std::optional<SplitBatches> evaluation;  ///< Run after each settings.evaluate_every windows.
+  /// Run after each settings.evaluate_every windows. A checkpoint is saved before the evaluation,
+  /// so a job that begins at such a window begins with it.
+  std::optional<SplitBatches> evaluation;
 };
 
 /// The loader thread: plans, loads and counts one window ahead of the trainer and exchanges the

@@ -1,7 +1,10 @@
 #include "train/losses.h"
 
+#include <fmt/format.h>
 #include <tally/error.h>
 #include <torch/torch.h>
+
+#include <algorithm>
 
 namespace tally::train {
 
@@ -15,6 +18,27 @@ Batch on_device(const Batch& batch, c10::Device device) {
     if (term.documents) move(*term.documents);
   }
   return moved;
+}
+
+std::vector<int64_t> count(const plugin::Hooked<LossReducer>& reducer, const Batch& batch,
+                           size_t terms) {
+  if (batch.terms.size() != terms) {
+    throw PluginError(
+        fmt::format("a batch of the task has {} terms of {}; give every term in every "
+                    "batch, also in one that supervises nothing for it",
+                    batch.terms.size(), terms));
+  }
+  return reducer.call([&](const LossReducer& hook) {
+    std::vector<int64_t> counts = hook.count(batch);
+    const bool negative =
+        std::any_of(counts.begin(), counts.end(), [](int64_t n) { return n < 0; });
+    if (counts.size() != terms || negative) {
+      throw PluginError(
+          fmt::format("counted {} terms of {}, or a negative number; count every term of the batch",
+                      counts.size(), terms));
+    }
+    return counts;
+  });
 }
 
 std::vector<at::Tensor> forward(const plugin::Hooked<Task>& task, const Batch& batch) {

@@ -1,20 +1,14 @@
 #include "train/metrics.h"
 
+#include "train/json_number.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-
-#include <cmath>
 
 namespace tally::train {
 namespace {
 
 using nlohmann::json;
-
-/// JSON has no infinity and no NaN: a person must still see them.
-json number(double value) {
-  if (std::isfinite(value)) return value;
-  return fmt::format("{}", value);
-}
 
 }  // namespace
 

@@ -19,12 +19,14 @@ class RunEvaluation {
   /// nullopt when the recipe asks for no evaluation.
   const std::optional<SplitBatches>& batches() const { return batches_; }
   /// Runs a step. Returns the evaluation after the last one. Throws PluginError when a batch gives
-  /// other measures than the first. [trainer, every rank]
+  /// other measures than the first one, on this rank or another. [trainer, every rank]
   std::optional<Evaluation> run(const EvaluationPass& pass);
 
  private:
   /// One row of int64 words a step: sums and counts of terms and measures.
   void append(const BatchResult& result);
+  at::Tensor all_gather(const std::vector<int64_t>& words) const;
+  void require_same_measures() const;
   std::vector<BatchResult> gather() const;
 
   RankSession& session_;

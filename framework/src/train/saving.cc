@@ -45,10 +45,14 @@ void remove_old(const train::Settings& settings, const std::filesystem::path& ne
                 FileSystem& system) {
   if (settings.checkpoint_keep == 0) return;
   CheckpointReader::open(newest, system);  // an older one goes only after this one verified
+  // Steps of higher windows are of another run, or of this one before it went back: they neither
+  // count nor go.
   const auto steps = checkpoint::list_steps(settings.checkpoint_folder, system);
-  for (size_t i = static_cast<size_t>(settings.checkpoint_keep); i < steps.size(); ++i) {
+  const auto first = std::find(steps.begin(), steps.end(), newest);
+  for (auto step = first; step != steps.end(); ++step) {
+    if (step - first < settings.checkpoint_keep) continue;
     try {
-      checkpoint::remove_step(steps[i], system);
+      checkpoint::remove_step(*step, system);
     } catch (const DataError& error) {
       log::warning(fmt::format("an old checkpoint stays: {}", error.what()));
     }

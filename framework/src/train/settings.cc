@@ -9,6 +9,7 @@ namespace tally::train {
 namespace {
 
 constexpr int64_t kMaxRanks = 1 << 20;
+constexpr double kShortestGrace = 0.001;
 constexpr int64_t kMaxSeconds = 7 * 24 * 3600;
 constexpr int64_t kAnyCount = std::numeric_limits<int64_t>::max();
 
@@ -46,8 +47,9 @@ void read_checkpoint(const recipe::Section& section, Settings& settings) {
   settings.warn_on_failed_checkpoint =
       section.choice("on_error", "stop", {"stop", "warn"}) == "warn";
   const double seconds = section.number("grace_seconds", 60.0);
-  if (!(seconds > 0.0 && seconds <= static_cast<double>(kMaxSeconds))) {
-    section.reject("grace_seconds", fmt::format("must be more than 0 and at most {}", kMaxSeconds));
+  if (!(seconds >= kShortestGrace && seconds <= static_cast<double>(kMaxSeconds))) {
+    section.reject("grace_seconds",
+                   fmt::format("must be at least {} and at most {}", kShortestGrace, kMaxSeconds));
   }
   settings.stop_grace = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
 }

@@ -49,13 +49,16 @@ CheckpointContent content_of(RankSession& session, Optimizer& optimizer, HostCop
 }  // namespace
 
 at::Tensor HostCopies::copy(const at::Tensor& tensor) {
-  if (next_ == tensors_.size()) {
+  if (next_ == tensors_.size()) tensors_.emplace_back();
+  at::Tensor& host = tensors_[next_++];
+  const bool pinned = !tensor.is_cpu();
+  if (!host.defined() || host.sizes() != tensor.sizes() || host.dtype() != tensor.dtype() ||
+      (pinned && !host.is_pinned())) {
     // Into pinned memory a GPU copies while this thread goes on: one wait is enough for all
     // tensors.
-    tensors_.push_back(at::empty(
-        tensor.sizes(), tensor.options().device(at::kCPU).pinned_memory(!tensor.is_cpu())));
+    host = at::empty(tensor.sizes(), tensor.options().device(at::kCPU).pinned_memory(pinned));
   }
-  return tensors_[next_++].copy_(tensor.detach(), /*non_blocking=*/true);
+  return host.copy_(tensor.detach(), /*non_blocking=*/true);
 }
 
 Snapshot take_snapshot(RankSession& session, const RunState& run, Optimizer& optimizer,

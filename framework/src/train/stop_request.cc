@@ -3,10 +3,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <ctime>
-#include <memory>
+#include <system_error>
 
 namespace tally::train {
 namespace {
@@ -34,10 +35,12 @@ int64_t now() {
   return time.tv_sec * 1'000'000'000 + time.tv_nsec;
 }
 
-/// The signal that is known already, once more, by a second way.
+/// The signal that is known already, once more, by a second way; time 0: the handler of the first
+/// is not through yet.
 bool is_same_stop(int signal, pid_t sender) {
+  const int64_t time = received.time;
   return signal == received.signal && sender != received.sender &&
-         now() - received.time < kOneStop && !received.repeated.exchange(true);
+         (time == 0 || now() - time < kOneStop) && !received.repeated.exchange(true);
 }
 
 // The handlers make async-signal-safe calls only.
@@ -69,7 +72,10 @@ void arm_timer(std::chrono::milliseconds grace) {
   sigevent event{};
   event.sigev_notify = SIGEV_SIGNAL;
   event.sigev_signo = SIGALRM;
-  ::timer_create(CLOCK_MONOTONIC, &event, &received.timer);
+  if (::timer_create(CLOCK_MONOTONIC, &event, &received.timer) != 0) {
+    throw std::system_error(errno, std::generic_category(),
+                            "cannot make the timer that bounds a stop");
+  }
   received.grace.it_value.tv_sec = grace.count() / 1000;
   received.grace.it_value.tv_nsec = grace.count() % 1000 * 1'000'000;
   struct sigaction action {};

@@ -91,7 +91,7 @@ const TrainResult& Trainer::run_until(int64_t end) {
     take_metrics(prepared.agreement);
     if (prepared.last) {
       result_.stop_signal = prepared.agreement.stop_signal;
-      if (result_.stop_signal != 0) options_.on_stop(state_.windows());
+      if (result_.stop_signal != 0) options_.on_stop(result_.stop_signal, state_.windows());
       break;
     }
     if (prepared.evaluation) {

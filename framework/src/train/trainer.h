@@ -26,9 +26,9 @@ struct TrainerOptions {
   /// Sees each window's gradient after its reduction; returns whether the parameters are updated
   /// with it.
   std::function<bool(int64_t window)> after_reduction = [](int64_t) { return true; };
-  /// Runs when all ranks have agreed to stop by a signal, before the last exchange. Gets the number
-  /// of finished windows.
-  std::function<void(int64_t windows)> on_stop = [](int64_t) {};
+  /// Runs when all ranks have agreed to stop, before the last exchange. Gets the signal or
+  /// kFailedSave, and the number of finished windows.
+  std::function<void(int64_t signal, int64_t windows)> on_stop = [](int64_t, int64_t) {};
   /// Runs after each window, when state() counts it as finished; may save. [every rank]
   std::function<void()> after_window = [] {};
   /// Gets each evaluation, and the number of finished windows. [every rank]
@@ -38,7 +38,7 @@ struct TrainerOptions {
   std::function<void(const WindowMetrics&)> on_metrics = [](const WindowMetrics&) {};
   /// Runs on the loader's thread when that has failed, besides the exception that run() throws.
   std::function<void(const std::exception_ptr&)> on_loader_failure = end_process_soon;
-  /// The signal that asks this rank to stop, or 0.
+  /// The signal that asks this rank to stop, kFailedSave, or 0. [loader]
   std::function<int64_t()> stop_signal = train::stop_signal;
   /// Where rank 0 writes a JSON line a window; nullopt: nowhere.
   std::optional<std::filesystem::path> metrics_file;
@@ -46,7 +46,7 @@ struct TrainerOptions {
 
 struct TrainResult {
   int64_t windows = 0;      ///< Finished windows of the run.
-  int64_t stop_signal = 0;  ///< Signal that ended it early, or 0.
+  int64_t stop_signal = 0;  ///< Signal that ended it early, kFailedSave, or 0.
   double loss = 0.0;        ///< Of the last window.
   int64_t positions =
       0;  ///< Counted positions of the first term, all ranks and windows of this job.

@@ -17,6 +17,7 @@ class FaultyFileSystem : public FileSystem {
   std::string begin;               ///< Calls are recorded from the first whose path names this,
   std::string end;                 ///< up to the first whose path names this; empty: no end.
   size_t fail_at = SIZE_MAX;       ///< Index of the call that fails.
+  std::string fail_call;           ///< Or the first with this text: "write NAME".
   int error = EIO;
   size_t longest = SIZE_MAX;  ///< Bytes that one read or write moves at most.
   bool interrupt = false;     ///< Every call that may be interrupted is, once each time.
@@ -77,7 +78,9 @@ class FaultyFileSystem : public FileSystem {
     ended_ = ended_ || (!end.empty() && path.string().find(end) != std::string::npos);
     if (!begun_ || ended_) return false;
     calls.push_back(call + " " + path.filename().string());
-    if (calls.size() - 1 != fail_at) return false;
+    const bool named =
+        calls.back() == fail_call && std::count(calls.begin(), calls.end(), fail_call) == 1;
+    if (calls.size() - 1 != fail_at && !named) return false;
     errno = error;
     return true;
   }

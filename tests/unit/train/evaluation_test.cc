@@ -1,10 +1,14 @@
 #include "train/evaluation.h"
 
+#include "train/losses.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tally/error.h>
 #include <torch/torch.h>
 
+#include <cmath>
+#include <limits>
 #include <memory>
 
 namespace tally::train {
@@ -135,13 +139,50 @@ TEST_F(EvaluationTest, TakesBatchSizeExamplesAtATime) {
             2u);
 }
 
-TEST_F(EvaluationTest, NothingSupervisedIsAnError) {
+TEST_F(EvaluationTest, ASplitWithoutExamplesIsAnError) {
   try {
     evaluate(task_, reducer_, "validation", 2, at::kCPU);
     FAIL() << "an empty split has a loss";
   } catch (const DataError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("'validation'"), HasSubstr("'token'")));
+    EXPECT_THAT(error.what(), HasSubstr("the split 'validation' of task \"counting\" (plugin test "
+                                        "1) has no example"));
   }
+}
+
+TEST_F(EvaluationTest, NothingSupervisedIsAnError) {
+  const std::vector<TermInfo> terms{{.name = "token", .unit = "token"}};
+  try {
+    add_up({"test", 2, 1}, terms, {{{1.0}, {0}, {}}, {{2.0}, {0}, {}}});
+    FAIL() << "the mean over nothing is a loss";
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("'test'"), HasSubstr("'token'")));
+  }
+}
+
+TEST_F(EvaluationTest, ABatchWithoutOneOfTheTermsIsThePluginsFault) {
+  const Batch batch = task_.call([](Task& task) {
+    return task.load("test", {0, 1}, std::nullopt);
+  });
+  EXPECT_EQ(count(reducer_, batch, 2), (std::vector<int64_t>{3, 2}));
+  try {
+    count(reducer_, batch, 3);
+    FAIL() << "a term of three is missing";
+  } catch (const PluginError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("a batch of the task has 2 terms of 3"));
+  }
+}
+
+TEST_F(EvaluationTest, AValueThatIsNoNumberCanBeRead) {
+  Evaluation evaluation{
+      "test", 1, std::nan(""), {{{.name = "token", .unit = "token"}, INFINITY, 1}}, {}};
+  EXPECT_THAT(to_json(evaluation),
+              AllOf(HasSubstr("\"loss\":\"nan\""), HasSubstr("\"sum\":\"inf\"")));
+}
+
+TEST_F(EvaluationTest, ABatchSizeBeyondAllBoundsIsTheWholeSplit) {
+  const SplitBatches batches = batches_of(task_, "test", std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(batches.size(), 1);
+  EXPECT_EQ(batches.examples(0).size(), 5u);
 }
 
 TEST_F(EvaluationTest, LoadsByNameInAnyOrder) {

@@ -102,6 +102,31 @@ TEST(RunEvaluationTest, AStopDoesNotWaitForItsEnd) {
   EXPECT_LE(forwards.load(), 4) << "of 20";
 }
 
+/// Measures another thing on the batches of each rank.
+class UnevenTask final : public ScalarTask {
+ public:
+  UnevenTask(Script script, int64_t rank) : ScalarTask(std::move(script)), rank_(rank) {}
+  Measures evaluate(const Batch& /*batch*/) override {
+    if (rank_ == 0) return {{"accuracy", {1.0, 1}}};
+    return {{"accuracy", {1.0, 1}}, {"rare", {1.0, 1}}};
+  }
+
+ private:
+  int64_t rank_;
+};
+
+TEST(RunEvaluationTest, OtherMeasuresOnAnotherRankAreThePluginsFault) {
+  ScriptedOptions options{.world = 2, .windows = 2};
+  options.sets = {"evaluate.every=1"};
+  options.make_task = [](const Script& script, int64_t rank) -> std::unique_ptr<Task> {
+    return std::make_unique<UnevenTask>(script, rank);
+  };
+  for (const RankLog& log : run_script(uneven_script(2, 2, 20), options)) {
+    EXPECT_THAT(distributed::text_of_a<PluginError>(log.failure),
+                HasSubstr("measured other things on the batches of rank 1 than on rank 0's"));
+  }
+}
+
 TEST(RunEvaluationTest, ASplitWithoutExamplesIsAnErrorBeforeTheFirstWindow) {
   ScriptedOptions options{.world = 1, .windows = 2};
   options.sets = {"evaluate.every=1"};

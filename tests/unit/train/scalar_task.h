@@ -38,7 +38,7 @@ struct Script {
 
 /// A model of a few scalar parameters whose loss and gradient at each position are the script's.
 /// Padding is unsupervised and its loss NaN: nothing of it may reach value or gradient.
-class ScalarTask final : public Task {
+class ScalarTask : public Task {
  public:
   explicit ScalarTask(Script script) : script_(std::move(script)) {}
 

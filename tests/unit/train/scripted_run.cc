@@ -53,7 +53,8 @@ plugin::Hooked<T> in_test(std::unique_ptr<T> hook, const std::string& kind) {
   return {std::move(hook), {kind, "scripted", "test", "0"}};
 }
 
-Job make_job(const fs::path& folder, const Script& script, const ScriptedOptions& options) {
+Job make_job(const fs::path& folder, const Script& script, int64_t rank,
+             const ScriptedOptions& options) {
   const recipe::Recipe recipe = write_recipe(folder, options);
   Settings settings = read_settings(recipe);
   const OptimizerOptions optimizer = read_optimizer(recipe.section("optimizer"));
@@ -69,7 +70,7 @@ Job make_job(const fs::path& folder, const Script& script, const ScriptedOptions
              std::move(settings),
              optimizer,
              std::move(factory),
-             in_test<Task>(std::make_unique<ScalarTask>(script), "task"),
+             in_test<Task>(options.make_task(script, rank), "task"),
              in_test<Sampler>(std::make_unique<ScriptedSampler>(script.plans), "sampler"),
              std::move(reducer),
              std::move(policy),
@@ -110,8 +111,11 @@ void run_rank(RankSession& session, const ScriptedOptions& options, RankLog& log
     log.evaluations.emplace_back(windows, evaluation);
   };
   trainer_options.on_loader_failure = [](const std::exception_ptr&) {};
-  trainer_options.stop_signal = [&] { return options.stop_signal(session.rank()); };
   std::optional<CheckpointSchedule> schedule;
+  trainer_options.stop_signal = [&] {
+    return schedule && schedule->must_stop() ? distributed::kFailedSave
+                                             : options.stop_signal(session.rank());
+  };
   trainer_options.after_window = [&] {
     if (schedule) schedule->after_window();
   };
@@ -132,7 +136,7 @@ std::vector<RankLog> run_script(const std::function<Script(int64_t rank)>& scrip
   const TestFolder folder;
   std::vector<Job> jobs;
   for (int64_t rank = 0; rank < options.world; ++rank)
-    jobs.push_back(make_job(folder.path(), script(rank), options));
+    jobs.push_back(make_job(folder.path(), script(rank), rank, options));
   prepare_data(jobs.front());
   std::vector<RankLog> logs(static_cast<size_t>(options.world));
   const auto failures = distributed::run_ranks(

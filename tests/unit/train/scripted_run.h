@@ -24,6 +24,8 @@ struct ScriptedOptions {
   bool update = false;                 ///< Whether windows end with an optimizer step.
   std::vector<std::string> sets = {};  ///< Further options: "train.clip_norm=1".
   std::function<std::unique_ptr<LossReducer>()> make_reducer = {};  ///< Instead of a plugin's.
+  std::function<std::unique_ptr<Task>(const Script&, int64_t rank)> make_task =
+      [](const Script& script, int64_t) { return std::make_unique<ScalarTask>(script); };
   std::function<int64_t(int64_t rank)> stop_signal = [](int64_t) { return 0; };
   /// Where a rank saves, as `[checkpoint]` in `sets` says; null: it does not.
   std::function<checkpoint::FileSystem*(int64_t rank)> file_system = [](int64_t) {
