@@ -19,7 +19,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <fstream>
 #include <memory>
 
@@ -139,12 +138,12 @@ int run_rank(train::RankSession& session, const TrainOptions& options) {
     train::make_folder(train::run_folder(name));
     checkpoint::replace_file(train::resolved_recipe_file(name), job.recipe.resolved());
   }
-  std::atomic<train::CheckpointSchedule*> schedule{nullptr};
+  train::CheckpointSchedule* schedule = nullptr;  // set before run_until starts the loader
   train::TrainerOptions trainer_options;
   trainer_options.metrics_file = train::metrics_file(name);
-  trainer_options.after_window = [&] { schedule.load()->after_window(); };
+  trainer_options.after_window = [&] { schedule->after_window(); };
   trainer_options.stop_signal = [&] {
-    return schedule.load()->must_stop() ? distributed::kFailedSave : train::stop_signal();
+    return schedule->must_stop() ? distributed::kFailedSave : train::stop_signal();
   };
   trainer_options.on_stop = [&](int64_t signal, int64_t finished) {
     distributed::end_process_within(job.settings.stop_grace, kLateStop);

@@ -11,14 +11,6 @@
 #include <memory>
 
 namespace tally::train {
-namespace {
-
-void warn(const DataError& error) {
-  log::warning(fmt::format("training goes on without this checkpoint: {}", error.what()));
-}
-
-}  // namespace
-
 CheckpointSchedule::CheckpointSchedule(RankSession& session, Trainer& trainer,
                                        checkpoint::FileSystem& system)
     : session_(session), trainer_(trainer), system_(system) {
@@ -86,7 +78,7 @@ void CheckpointSchedule::settle() {
     take_result();
   } catch (const DataError& error) {
     if (!session_.job().settings.warn_on_failed_checkpoint) throw;
-    warn(error);
+    log::warning(fmt::format("training goes on without this checkpoint: {}", error.what()));
   }
 }
 
