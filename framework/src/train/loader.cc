@@ -72,8 +72,7 @@ int64_t Loader::evaluation_steps(int64_t window) const {
 
 Loader::Item Loader::window_item(int64_t window) {
   Item item;
-  item.prepared.agreement.window = window;
-  if (window < options_.range.end) plan_next(item.prepared);
+  if (window < options_.range.end) plan_next(window, item.prepared);
   item.record.has_data = !item.prepared.plan.shards.empty();
   if (item.record.has_data) load_shards(item.prepared.plan, item.prepared, item.record);
   item.record.window = window;
@@ -83,11 +82,12 @@ Loader::Item Loader::window_item(int64_t window) {
 
 Loader::Item Loader::evaluation_item(int64_t window, int64_t step) {
   const int64_t batch = step * world_ + rank_;
-  EvaluationPass pass{step, evaluation_steps(window), batch < options_.evaluation->size(), {}, {}};
+  // A rank without a batch of its own takes the first: every rank then does the same.
+  const bool own = batch < options_.evaluation->size();
+  EvaluationPass pass{step, evaluation_steps(window), {}, {}};
   pass.batch = job_.task.call([&](const Task& task) {
-    // A rank without a batch of its own takes the first: every rank then does the same.
-    return task.load(options_.evaluation->split,
-                     options_.evaluation->examples(pass.counted ? batch : 0), std::nullopt);
+    return task.load(options_.evaluation->split, options_.evaluation->examples(own ? batch : 0),
+                     std::nullopt);
   });
   pass.counts = count(job_.reducer, pass.batch, options_.terms);
   pin_for_device(pass.batch);
@@ -129,8 +129,7 @@ void Loader::close(int64_t window, const std::stop_token& stop) {
   changed_.notify_all();
 }
 
-void Loader::plan_next(PreparedWindow& prepared) {
-  const int64_t window = prepared.agreement.window;
+void Loader::plan_next(int64_t window, PreparedWindow& prepared) {
   auto state = std::make_shared<StateRecording>();
   std::optional<WindowPlan> plan = job_.sampler.call([&](Sampler& sampler) {
     std::optional<WindowPlan> drawn = sampler.plan(window);

@@ -34,7 +34,6 @@ struct LoadedPass {
 struct EvaluationPass {
   int64_t step = 0;
   int64_t steps = 1;            ///< Equally many on every rank.
-  bool counted = true;          ///< false: there are fewer batches than ranks in the last step.
   Batch batch;                  ///< On the CPU, pinned as that of a LoadedPass.
   std::vector<int64_t> counts;  ///< N of each term in it.
 };
@@ -116,7 +115,7 @@ class Loader {
   /// Exchanges the record and hands the item over. Returns whether more is to come.
   bool offer(Item item, const std::stop_token& stop);
   void close(int64_t window, const std::stop_token& stop);
-  void plan_next(PreparedWindow& prepared);
+  void plan_next(int64_t window, PreparedWindow& prepared);
   void load_shards(const WindowPlan& plan, PreparedWindow& prepared,
                    distributed::ControlRecord& record);
   void wait_for_room(const std::stop_token& stop);

@@ -28,6 +28,20 @@ at::Tensor bytes_of(const Digest& digest) {
 
 }  // namespace
 
+std::vector<int64_t> ranks_unlike_the_first(distributed::Group& group, const Digest& digest,
+                                            CollectiveKind kind, c10::Device device) {
+  if (group.world() == 1) return {};
+  const at::Tensor mine = bytes_of(digest).to(device);
+  at::Tensor all = at::empty({group.world(), mine.numel()}, mine.options());
+  group.all_gather(all, mine, kind, 0)->wait();
+  all = all.to(c10::kCPU);
+  std::vector<int64_t> others;
+  for (int64_t rank = 1; rank < group.world(); ++rank) {
+    if (!all[rank].equal(all[0])) others.push_back(rank);
+  }
+  return others;
+}
+
 Digest digest_of(const std::vector<NamedTensor>& tensors) {
   Sha256 hash;
   for (const NamedTensor& named : tensors) {
@@ -115,14 +129,8 @@ void RankSession::share_initial_state() {
 }
 
 void RankSession::require_equal_digest(const Digest& digest, const std::string& what) {
-  if (self_.world == 1) return;
-  const at::Tensor mine = bytes_of(digest);
-  at::Tensor all = at::empty({self_.world, mine.numel()}, at::kByte);
-  groups_->state.all_gather(all, mine, CollectiveKind::kStateGather, 0)->wait();
-  std::vector<int64_t> others;
-  for (int64_t rank = 1; rank < self_.world; ++rank) {
-    if (!all[rank].equal(all[0])) others.push_back(rank);
-  }
+  const std::vector<int64_t> others =
+      ranks_unlike_the_first(groups_->state, digest, CollectiveKind::kStateGather, c10::kCPU);
   if (others.empty()) return;
   throw RankError(fmt::format(
       "{} differs: rank {} has other bytes than rank 0. The ranks would train different models; "

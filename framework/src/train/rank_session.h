@@ -60,6 +60,11 @@ class RankSession {
   std::vector<NamedTensor> buffers_;
 };
 
+/// The ranks whose digest is not rank 0's, the same list on every rank. `device`: where the group's
+/// tensors lie. [the group's thread, every rank]
+std::vector<int64_t> ranks_unlike_the_first(distributed::Group& group, const Digest& digest,
+                                            distributed::CollectiveKind kind, c10::Device device);
+
 /// SHA-256 over names and bytes.
 Digest digest_of(const std::vector<NamedTensor>& tensors);
 

@@ -59,29 +59,12 @@ void RunEvaluation::append(const BatchResult& result) {
   }
 }
 
-at::Tensor RunEvaluation::all_gather(const std::vector<int64_t>& words) const {
-  const auto size = static_cast<int64_t>(words.size());
-  at::Tensor mine = at::empty({size}, at::kLong);
-  std::memcpy(mine.data_ptr(), words.data(), words.size() * sizeof(int64_t));
-  if (session_.world() == 1) return mine.unsqueeze(0);
-  mine = mine.to(session_.device());
-  const at::Tensor all = at::empty({session_.world(), size}, mine.options());
-  session_.groups().gradients.all_gather(all, mine, CollectiveKind::kEvaluation, 0)->wait();
-  return all.to(at::kCPU);
-}
-
 /// Before the results: ranks that send different lengths end each other without a reason.
 void RunEvaluation::require_same_measures() const {
   Sha256 hash;
   for (const std::string& name : measures_) hash.update(name).update("\n");
-  const Digest digest = hash.finish();
-  std::vector<int64_t> words(Digest::kBytes / sizeof(int64_t));
-  std::memcpy(words.data(), digest.bytes().data(), Digest::kBytes);
-  const at::Tensor all = all_gather(words);
-  std::vector<int64_t> others;
-  for (int64_t rank = 1; rank < session_.world(); ++rank) {
-    if (!all[rank].equal(all[0])) others.push_back(rank);
-  }
+  const std::vector<int64_t> others = ranks_unlike_the_first(
+      session_.groups().gradients, hash.finish(), CollectiveKind::kEvaluation, session_.device());
   if (others.empty()) return;
   throw PluginError(fmt::format(
       "{} measured other things on the batches of rank {} than on rank 0's; here '{}'. Measure the "
@@ -92,8 +75,16 @@ void RunEvaluation::require_same_measures() const {
 
 std::vector<BatchResult> RunEvaluation::gather() const {
   require_same_measures();
-  const at::Tensor all = all_gather(words_);
   const auto size = static_cast<int64_t>(words_.size());
+  at::Tensor mine = at::empty({size}, at::kLong);
+  std::memcpy(mine.data_ptr(), words_.data(), words_.size() * sizeof(int64_t));
+  at::Tensor all = mine;
+  if (session_.world() > 1) {
+    mine = mine.to(session_.device());
+    all = at::empty({session_.world(), size}, mine.options());
+    session_.groups().gradients.all_gather(all, mine, CollectiveKind::kEvaluation, 0)->wait();
+    all = all.to(at::kCPU);
+  }
   const size_t terms = session_.terms().size();
   const size_t width = 2 * (terms + measures_.size());
   const auto* words = all.const_data_ptr<int64_t>();

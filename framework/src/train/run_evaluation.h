@@ -25,7 +25,6 @@ class RunEvaluation {
  private:
   /// One row of int64 words a step: sums and counts of terms and measures.
   void append(const BatchResult& result);
-  at::Tensor all_gather(const std::vector<int64_t>& words) const;
   void require_same_measures() const;
   std::vector<BatchResult> gather() const;
 
