@@ -1,9 +1,9 @@
 // How long a checkpoint holds training up, and what its parts cost. See README.md.
 #include "checkpoint/checkpoint.h"
 #include "log/log.h"
-#include "train/checkpoint_schedule.h"
-#include "train/data_folder.h"
-#include "train/device.h"
+#include "run/data_folder.h"
+#include "run/device.h"
+#include "save/schedule.h"
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 #include <memory>
 #include <utility>
 
-namespace tally::train {
+namespace tally::save {
 namespace {
 
 namespace fs = std::filesystem;
@@ -71,7 +71,7 @@ plugin::Hooked<T> in_bench(std::unique_ptr<T> hook, const std::string& kind) {
   return {std::move(hook), {kind, "block", "bench", "0"}};
 }
 
-Job make_job(const fs::path& folder, bool async, const char* device, int64_t values) {
+run::Job make_job(const fs::path& folder, bool async, const char* device, int64_t values) {
   std::ofstream(folder / "block.toml")
       << "[run]\ndevice = \"" << device << "\"\n[sampler]\nshards = 1\n"
       << "[optimizer]\nlearning_rate = 0.1\nmomentum = 0.9\n"
@@ -81,21 +81,21 @@ Job make_job(const fs::path& folder, bool async, const char* device, int64_t val
       << (folder / "steps").string() << "\"\n";
   recipe::Recipe recipe =
       recipe::Recipe::load({.recipe = folder / "block.toml", .config = {}, .sets = {}});
-  Settings settings = read_settings(recipe);
-  const OptimizerOptions optimizer = read_optimizer(recipe.section("optimizer"));
+  run::Settings settings = run::read_settings(recipe);
+  const run::OptimizerOptions optimizer = run::read_optimizer(recipe.section("optimizer"));
   auto factory = std::make_unique<plugin::HookFactory>(
       std::vector<fs::path>{TALLY_BINARY_FOLDER "/lib/tally/plugins"}, settings.seed);
   auto reducer = factory->create<LossReducer>(recipe.section("loss_reducer"));
   auto policy = factory->create<SyncPolicy>(recipe.section("sync_policy"));
-  return Job{std::move(recipe),
-             std::move(settings),
-             optimizer,
-             std::move(factory),
-             in_bench<Task>(std::make_unique<BlockTask>(values), "task"),
-             in_bench<Sampler>(std::make_unique<NoWindows>(), "sampler"),
-             std::move(reducer),
-             std::move(policy),
-             {}};
+  return run::Job{std::move(recipe),
+                  std::move(settings),
+                  optimizer,
+                  std::move(factory),
+                  in_bench<Task>(std::make_unique<BlockTask>(values), "task"),
+                  in_bench<Sampler>(std::make_unique<NoWindows>(), "sampler"),
+                  std::move(reducer),
+                  std::move(policy),
+                  {}};
 }
 
 /// A run before its first window, in a folder of its own below the current one: the disk under
@@ -106,32 +106,32 @@ class BlockRun {
       : folder_(fs::current_path() / fmt::format("saving-bench-{}", ::getpid())),
         job_((fs::create_directory(folder_),
               make_job(folder_, async, device, mebibytes * kMebi / int64_t{sizeof(float)}))) {
-    prepare_data(job_);
-    session_ = std::make_unique<RankSession>(
+    run::prepare_data(job_);
+    session_ = std::make_unique<run::RankSession>(
         job_, distributed::Membership{},
         distributed::BoardWriter(distributed::Board::in_memory(1), 0));
-    trainer_ = std::make_unique<Trainer>(*session_, TrainerOptions{});
+    state_ = std::make_unique<run::TrainingState>(*session_);
   }
   ~BlockRun() {
-    trainer_.reset();
+    state_.reset();
     session_.reset();
     fs::remove_all(folder_);
   }
   BlockRun(const BlockRun&) = delete;
   BlockRun& operator=(const BlockRun&) = delete;
 
-  RankSession& session() { return *session_; }
-  CheckpointSchedule schedule() { return {*session_, *trainer_}; }
+  run::RankSession& session() { return *session_; }
+  Schedule schedule() { return {*session_, *state_}; }
 
  private:
   fs::path folder_;
-  Job job_;
-  std::unique_ptr<RankSession> session_;
-  std::unique_ptr<Trainer> trainer_;
+  run::Job job_;
+  std::unique_ptr<run::RankSession> session_;
+  std::unique_ptr<run::TrainingState> state_;
 };
 
 /// The digest in the manifest against the values in memory.
-bool is_right(const fs::path& step, RankSession& session) {
+bool is_right(const fs::path& step, run::RankSession& session) {
   const std::vector<NamedTensor> model = checkpoint::CheckpointReader::open(step).model();
   return model.size() == 1 && model[0].tensor.equal(session.parameters().values().to(at::kCPU));
 }
@@ -151,9 +151,9 @@ void measure(benchmark::State& state, bool async, const char* device) {
   BlockRun run(async, device, mebibytes);
   double whole = 0.0;
   double hashing = 0.0;
-  CheckpointSchedule schedule = run.schedule();
+  Schedule schedule = run.schedule();
   for ([[maybe_unused]] auto _ : state) {
-    wait_for_device(run.session().device());
+    run::wait_for_device(run.session().device());
     const Clock::time_point start = Clock::now();
     schedule.after_window();
     state.SetIterationTime(seconds_since(start));
@@ -169,7 +169,8 @@ void measure(benchmark::State& state, bool async, const char* device) {
   state.counters["MiB"] = static_cast<double>(2 * mebibytes);
 }
 
-/// The number of saves is fixed: only a part of each is timed, so that a time to fill would take long.
+/// The number of saves is fixed: only a part of each is timed, so that a time to fill would take
+/// long.
 void declare(const char* name, bool async, const char* device) {
   const auto body = [=](benchmark::State& state) { measure(state, async, device); };
   for (const auto& [mebibytes, saves] : {std::pair{1, 40}, {16, 20}, {256, 5}}) {
@@ -182,10 +183,10 @@ void declare(const char* name, bool async, const char* device) {
 }
 
 }  // namespace
-}  // namespace tally::train
+}  // namespace tally::save
 
 int main(int argc, char** argv) {
-  using tally::train::declare;
+  using tally::save::declare;
   declare("stall/sync/cpu", false, "cpu");
   declare("stall/async/cpu", true, "cpu");
   if (torch::cuda::is_available()) {

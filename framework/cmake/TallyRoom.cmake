@@ -1,4 +1,5 @@
-# A room is a folder of framework/src: its sources make one static library, and what it links is what it may include.
+# A room is a folder of framework/src: its sources make one static library. All rooms share one include folder, so that an include names its
+# room; that a room includes only what it links is held by tests/structure/include_graph_test.py.
 include_guard(GLOBAL)
 
 add_library(tally_flags INTERFACE)
@@ -16,13 +17,20 @@ endif()
 function(tally_room name)
   cmake_parse_arguments(ROOM "TORCH" "" "ROOMS;LIBRARIES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/${name}/*.cc")
-  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   add_library(tally_${name} STATIC ${sources})
-  target_include_directories(tally_${name} PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/src")
+  target_include_directories(tally_${name} PUBLIC
+    "${CMAKE_CURRENT_SOURCE_DIR}/src" "${CMAKE_CURRENT_BINARY_DIR}")
   list(TRANSFORM ROOM_ROOMS PREPEND tally_)
   target_link_libraries(tally_${name} PUBLIC tally_api ${ROOM_ROOMS} ${ROOM_LIBRARIES} PRIVATE tally_flags)
   if(ROOM_TORCH)
     target_link_libraries(tally_${name} PUBLIC tally::host_api)
     target_precompile_headers(tally_${name} REUSE_FROM tally_precompiled)
   endif()
+endfunction()
+
+# The precompiled header wants the very flags it was made with: -fPIC, where CMake gives an executable -fPIE.
+function(tally_reuse_precompiled target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+  target_precompile_headers(${target} REUSE_FROM tally_precompiled)
 endfunction()

@@ -1,6 +1,6 @@
 #include "checkpoint/checkpoint.h"
 
-#include "checkpoint/atomic_folder.h"
+#include "files/atomic_folder.h"
 
 #include <tally/error.h>
 #include <torch/version.h>
@@ -29,9 +29,9 @@ std::string name_of(const std::filesystem::path& folder) {
 }
 
 void check_rank_files(const std::filesystem::path& target, int64_t world,
-                      const std::vector<FileEntry>& rank_files) {
+                      const std::vector<files::FileEntry>& rank_files) {
   for (int64_t rank = 0; rank < world; ++rank) {
-    const auto is_ours = [name = rank_file(rank)](const FileEntry& entry) {
+    const auto is_ours = [name = rank_file(rank)](const files::FileEntry& entry) {
       return entry.name == name;
     };
     if (std::count_if(rank_files.begin(), rank_files.end(), is_ours) != 1)
@@ -41,9 +41,10 @@ void check_rank_files(const std::filesystem::path& target, int64_t world,
 }
 
 /// Throws DataError for a file that the manifest does not name, and for one that is not there.
-void check_names(FileSystem& system, const std::filesystem::path& step, const Manifest& manifest) {
+void check_names(files::FileSystem& system, const std::filesystem::path& step,
+                 const Manifest& manifest) {
   std::vector<std::string> expected = {kManifestFile, kManifestDigestFile};
-  for (const FileEntry& entry : manifest.files) expected.push_back(entry.name);
+  for (const files::FileEntry& entry : manifest.files) expected.push_back(entry.name);
   std::sort(expected.begin(), expected.end());
   const std::vector<std::string> found = list_folder(system, step);
   for (const std::string& name : found) {
@@ -59,11 +60,11 @@ void check_names(FileSystem& system, const std::filesystem::path& step, const Ma
   }
 }
 
-Manifest read_manifest(FileSystem& system, const std::filesystem::path& step) {
+Manifest read_manifest(files::FileSystem& system, const std::filesystem::path& step) {
   const std::filesystem::path path = step / kManifestFile;
-  const std::string text = read_text(path, Links::kRefuse, kLongestText, system);
+  const std::string text = read_text(path, files::Links::kRefuse, kLongestText, system);
   const std::string line =
-      read_text(step / kManifestDigestFile, Links::kRefuse, kLongestText, system);
+      read_text(step / kManifestDigestFile, files::Links::kRefuse, kLongestText, system);
   // The whole line, byte by byte: nothing in it may change unseen.
   if (line != manifest_digest_line(text))
     throw DataError(path.string() + " has the SHA-256 " + sha256(text).hex() + ", but " +
@@ -95,14 +96,14 @@ std::optional<int64_t> window_of_step(const std::string& name) {
 }
 
 CheckpointWriter::CheckpointWriter(const std::filesystem::path& folder, int64_t window,
-                                   int64_t world, FileSystem& system)
+                                   int64_t world, files::FileSystem& system)
     : system_(system), target_(folder / step_name(window)), window_(window), world_(world) {}
 
-std::filesystem::path CheckpointWriter::staging() const { return staging_of(target_); }
+std::filesystem::path CheckpointWriter::staging() const { return files::staging_of(target_); }
 
-FileEntry CheckpointWriter::write_rank_file(int64_t rank, const StateBundle& states) const {
+files::FileEntry CheckpointWriter::write_rank_file(int64_t rank, const StateBundle& states) const {
   make_folders(system_, staging());
-  FileWriter file(staging() / rank_file(rank), system_);
+  files::FileWriter file(staging() / rank_file(rank), system_);
   states.write(file, {{"rank", std::to_string(rank)},
                       {"world", std::to_string(world_)},
                       {"window", std::to_string(window_)}});
@@ -110,18 +111,19 @@ FileEntry CheckpointWriter::write_rank_file(int64_t rank, const StateBundle& sta
 }
 
 void CheckpointWriter::publish(const CheckpointContent& content,
-                               const std::vector<FileEntry>& rank_files) const {
-  AtomicFolder folder(target_, AtomicFolder::Start::kShared, system_);
+                               const std::vector<files::FileEntry>& rank_files) const {
+  files::AtomicFolder folder(target_, files::AtomicFolder::Start::kShared, system_);
   check_rank_files(target_, world_, rank_files);
   Manifest manifest{window_,       world_,          content.tally_version,
                     TORCH_VERSION, content.plugins, rank_files};
-  for (const FileEntry& entry : rank_files) folder.adopt(entry);
+  for (const files::FileEntry& entry : rank_files) folder.adopt(entry);
   // "pt" tells readers of the Python package that the names are those of a state_dict.
-  manifest.files.push_back(folder.add(kModelFile, [&](FileWriter& file) {
+  manifest.files.push_back(folder.add(kModelFile, [&](files::FileWriter& file) {
     write_safetensors(file, content.model, {{"format", "pt"}});
   }));
-  manifest.files.push_back(folder.add(
-      kOptimizerFile, [&](FileWriter& file) { write_safetensors(file, content.optimizer); }));
+  manifest.files.push_back(folder.add(kOptimizerFile, [&](files::FileWriter& file) {
+    write_safetensors(file, content.optimizer);
+  }));
   manifest.files.push_back(folder.add(kRecipeFile, content.recipe));
   manifest.files.push_back(folder.add(kDataLockFile, content.data_lock));
   const std::string text = manifest.to_json();
@@ -133,13 +135,14 @@ void CheckpointWriter::publish(const CheckpointContent& content,
 void CheckpointWriter::discard() const { remove_tree(system_, staging()); }
 
 CheckpointReader::CheckpointReader(std::filesystem::path path, Manifest manifest,
-                                   FileSystem& system)
+                                   files::FileSystem& system)
     : path_(std::move(path)), manifest_(std::move(manifest)), system_(&system) {}
 
-CheckpointReader CheckpointReader::open(const std::filesystem::path& step, FileSystem& system) {
+CheckpointReader CheckpointReader::open(const std::filesystem::path& step,
+                                        files::FileSystem& system) {
   Manifest manifest = read_manifest(system, step);
   check_names(system, step, manifest);
-  for (const FileEntry& entry : manifest.files) verify_file(step, entry, system);
+  for (const files::FileEntry& entry : manifest.files) files::verify_file(step, entry, system);
   return CheckpointReader(step, std::move(manifest), system);
 }
 
@@ -150,10 +153,10 @@ std::vector<NamedTensor> CheckpointReader::optimizer() const {
 }
 
 StateBundle CheckpointReader::rank_state(int64_t rank) const {
-  const FileEntry& entry = manifest_.file(rank_file(rank));
-  FileReader file(path_ / entry.name, Links::kRefuse, *system_);
+  const files::FileEntry& entry = manifest_.file(rank_file(rank));
+  files::FileReader file(path_ / entry.name, files::Links::kRefuse, *system_);
   StateBundle states = StateBundle::read(file);
-  check_digest(file, entry);
+  files::check_digest(file, entry);
   const Metadata expected = {{"rank", std::to_string(rank)},
                              {"world", std::to_string(world())},
                              {"window", std::to_string(window())}};
@@ -169,27 +172,28 @@ std::string CheckpointReader::recipe() const { return text(kRecipeFile); }
 std::string CheckpointReader::data_lock() const { return text(kDataLockFile); }
 
 TensorFile CheckpointReader::tensors(const char* name) const {
-  const FileEntry& entry = manifest_.file(name);
-  FileReader file(path_ / entry.name, Links::kRefuse, *system_);
+  const files::FileEntry& entry = manifest_.file(name);
+  files::FileReader file(path_ / entry.name, files::Links::kRefuse, *system_);
   TensorFile content = read_safetensors(file);
-  check_digest(file, entry);
+  files::check_digest(file, entry);
   return content;
 }
 
 std::string CheckpointReader::text(const char* name) const {
-  const FileEntry& entry = manifest_.file(name);
-  FileReader file(path_ / entry.name, Links::kRefuse, *system_);
+  const files::FileEntry& entry = manifest_.file(name);
+  files::FileReader file(path_ / entry.name, files::Links::kRefuse, *system_);
   std::string content(static_cast<size_t>(entry.size), '\0');
   file.read(content.data(), content.size());
-  check_digest(file, entry);
+  files::check_digest(file, entry);
   return content;
 }
 
 std::vector<std::filesystem::path> list_steps(const std::filesystem::path& folder,
-                                              FileSystem& system) {
-  FileSystem::Status status;
-  if (system.status(folder / ".", &status) != 0) throw_system_error("look at", folder, errno);
-  if (status.kind == FileSystem::Kind::kAbsent) return {};
+                                              files::FileSystem& system) {
+  files::FileSystem::Status status;
+  if (system.status(folder / ".", &status) != 0)
+    files::throw_system_error("look at", folder, errno);
+  if (status.kind == files::FileSystem::Kind::kAbsent) return {};
   std::vector<int64_t> windows;
   for (const std::string& name : list_folder(system, folder)) {
     if (const std::optional<int64_t> window = window_of_step(name)) windows.push_back(*window);
@@ -202,7 +206,7 @@ std::vector<std::filesystem::path> list_steps(const std::filesystem::path& folde
 
 std::optional<std::filesystem::path> find_newest(const std::filesystem::path& folder,
                                                  std::vector<DamagedCheckpoint>* damaged,
-                                                 FileSystem& system) {
+                                                 files::FileSystem& system) {
   for (const std::filesystem::path& step : list_steps(folder, system)) {
     try {
       CheckpointReader::open(step, system);
@@ -214,18 +218,19 @@ std::optional<std::filesystem::path> find_newest(const std::filesystem::path& fo
   return std::nullopt;
 }
 
-void remove_step(const std::filesystem::path& step, FileSystem& system) {
-  const std::filesystem::path hidden = staging_of(step);
+void remove_step(const std::filesystem::path& step, files::FileSystem& system) {
+  const std::filesystem::path hidden = files::staging_of(step);
   remove_tree(system, hidden);
-  if (system.rename(step, hidden) != 0) throw_system_error("delete", step, errno);
-  sync_folder(system, folder_of(step));
+  if (system.rename(step, hidden) != 0) files::throw_system_error("delete", step, errno);
+  sync_folder(system, files::folder_of(step));
   remove_tree(system, hidden);
 }
 
-void remove_unfinished(const std::filesystem::path& folder, FileSystem& system) {
-  FileSystem::Status status;
-  if (system.status(folder / ".", &status) != 0) throw_system_error("look at", folder, errno);
-  if (status.kind == FileSystem::Kind::kAbsent) return;
+void remove_unfinished(const std::filesystem::path& folder, files::FileSystem& system) {
+  files::FileSystem::Status status;
+  if (system.status(folder / ".", &status) != 0)
+    files::throw_system_error("look at", folder, errno);
+  if (status.kind == files::FileSystem::Kind::kAbsent) return;
   constexpr std::string_view kSuffix = ".partial";
   for (const std::string& name : list_folder(system, folder)) {
     if (!name.starts_with('.') || !name.ends_with(kSuffix)) continue;

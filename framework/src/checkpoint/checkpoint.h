@@ -37,21 +37,22 @@ class CheckpointWriter {
  public:
   /// Touches nothing yet. [every rank]
   CheckpointWriter(const std::filesystem::path& folder, int64_t window, int64_t world,
-                   FileSystem& system = FileSystem::real());
+                   files::FileSystem& system = files::FileSystem::real());
 
   const std::filesystem::path& target() const { return target_; }
   std::filesystem::path staging() const;
 
   /// Phase 1; the entry is for rank 0's publish(). [every rank]
-  FileEntry write_rank_file(int64_t rank, const StateBundle& states) const;
+  files::FileEntry write_rank_file(int64_t rank, const StateBundle& states) const;
   /// Phase 2, once every rank's entry is there. When it throws, nothing of the step remains.
   /// [rank 0]
-  void publish(const CheckpointContent& content, const std::vector<FileEntry>& rank_files) const;
+  void publish(const CheckpointContent& content,
+               const std::vector<files::FileEntry>& rank_files) const;
   /// Deletes what the ranks wrote, when one of them failed. [rank 0]
   void discard() const;
 
  private:
-  FileSystem& system_;
+  files::FileSystem& system_;
   std::filesystem::path target_;
   int64_t window_;
   int64_t world_;
@@ -62,7 +63,7 @@ class CheckpointWriter {
 class CheckpointReader {
  public:
   static CheckpointReader open(const std::filesystem::path& step,
-                               FileSystem& system = FileSystem::real());
+                               files::FileSystem& system = files::FileSystem::real());
 
   const std::filesystem::path& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }
@@ -76,18 +77,18 @@ class CheckpointReader {
   std::string data_lock() const;
 
  private:
-  CheckpointReader(std::filesystem::path path, Manifest manifest, FileSystem& system);
+  CheckpointReader(std::filesystem::path path, Manifest manifest, files::FileSystem& system);
   TensorFile tensors(const char* name) const;
   std::string text(const char* name) const;
 
   std::filesystem::path path_;
   Manifest manifest_;
-  FileSystem* system_;
+  files::FileSystem* system_;
 };
 
 /// The step folders in a checkpoint folder, newest first, valid or not; empty when it is absent.
-std::vector<std::filesystem::path> list_steps(const std::filesystem::path& folder,
-                                              FileSystem& system = FileSystem::real());
+std::vector<std::filesystem::path> list_steps(
+    const std::filesystem::path& folder, files::FileSystem& system = files::FileSystem::real());
 
 struct DamagedCheckpoint {
   std::filesystem::path path;
@@ -95,16 +96,17 @@ struct DamagedCheckpoint {
 };
 
 /// The newest step that verifies. `damaged` receives the newer ones that do not.
-std::optional<std::filesystem::path> find_newest(const std::filesystem::path& folder,
-                                                 std::vector<DamagedCheckpoint>* damaged,
-                                                 FileSystem& system = FileSystem::real());
+std::optional<std::filesystem::path> find_newest(
+    const std::filesystem::path& folder, std::vector<DamagedCheckpoint>* damaged,
+    files::FileSystem& system = files::FileSystem::real());
 
 /// Deletes a step. Throws DataError when it cannot be taken out of the list of steps; at no moment
 /// a part of it stands there. [rank 0]
-void remove_step(const std::filesystem::path& step, FileSystem& system = FileSystem::real());
+void remove_step(const std::filesystem::path& step,
+                 files::FileSystem& system = files::FileSystem::real());
 
 /// Deletes the staging folders that a crash left. No save may be under way. [rank 0]
 void remove_unfinished(const std::filesystem::path& folder,
-                       FileSystem& system = FileSystem::real());
+                       files::FileSystem& system = files::FileSystem::real());
 
 }  // namespace tally::checkpoint

@@ -1,7 +1,7 @@
 #include "checkpoint/data_lock.h"
 
-#include "checkpoint/file_reader.h"
 #include "checkpoint/json.h"
+#include "files/file_reader.h"
 
 #include <tally/error.h>
 
@@ -13,25 +13,27 @@ namespace {
 
 constexpr char kFormat[] = "tally-data-lock/1";
 
-void sort_by_name(std::vector<FileEntry>& files) {
+void sort_by_name(std::vector<files::FileEntry>& files) {
   std::sort(files.begin(), files.end(),
-            [](const FileEntry& one, const FileEntry& other) { return one.name < other.name; });
+            [](const files::FileEntry& one, const files::FileEntry& other) {
+              return one.name < other.name;
+            });
 }
 
-FileEntry entry_of(const std::filesystem::path& folder, const std::string& name) {
+files::FileEntry entry_of(const std::filesystem::path& folder, const std::string& name) {
   // The data folder is the user's own: a link to a large file elsewhere is fine.
-  FileReader file(folder / name, Links::kFollow);
+  files::FileReader file(folder / name, files::Links::kFollow);
   return {name, file.size(), file.finish()};
 }
 
-const FileEntry* find(const std::vector<FileEntry>& files, const std::string& name) {
-  for (const FileEntry& entry : files) {
+const files::FileEntry* find(const std::vector<files::FileEntry>& files, const std::string& name) {
+  for (const files::FileEntry& entry : files) {
     if (entry.name == name) return &entry;
   }
   return nullptr;
 }
 
-std::string describe(const FileEntry& entry) {
+std::string describe(const files::FileEntry& entry) {
   return std::to_string(entry.size) + " bytes, SHA-256 " + entry.digest.hex();
 }
 
@@ -69,7 +71,7 @@ DataLock DataLock::from_json(std::string_view text, const std::string& file) {
 
 void DataLock::check(const std::filesystem::path& folder) const {
   DataLock found;
-  for (const FileEntry& entry : files_) {
+  for (const files::FileEntry& entry : files_) {
     std::error_code error;
     if (std::filesystem::exists(folder / entry.name, error))
       found.files_.push_back(entry_of(folder, entry.name));
@@ -86,15 +88,15 @@ void DataLock::check(const std::filesystem::path& folder) const {
 
 std::vector<std::string> DataLock::differences(const DataLock& other) const {
   std::vector<std::string> sentences;
-  for (const FileEntry& entry : files_) {
-    const FileEntry* found = find(other.files_, entry.name);
+  for (const files::FileEntry& entry : files_) {
+    const files::FileEntry* found = find(other.files_, entry.name);
     if (found == nullptr)
       sentences.push_back(entry.name + " is missing: " + describe(entry) + " was locked");
     else if (*found != entry)
       sentences.push_back(entry.name + " changed: " + describe(entry) + " was locked, " +
                           describe(*found) + " is there");
   }
-  for (const FileEntry& entry : other.files_) {
+  for (const files::FileEntry& entry : other.files_) {
     if (find(files_, entry.name) == nullptr)
       sentences.push_back(entry.name + " was not locked: " + describe(entry) + " is there");
   }

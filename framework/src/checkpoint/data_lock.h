@@ -1,6 +1,6 @@
 #pragma once
 
-#include "checkpoint/file_entry.h"
+#include "files/file_entry.h"
 
 #include <filesystem>
 #include <string>
@@ -27,11 +27,11 @@ class DataLock {
   /// A sentence for each file that is not the same in `other`; empty when the locks are equal.
   std::vector<std::string> differences(const DataLock& other) const;
 
-  const std::vector<FileEntry>& files() const { return files_; }  ///< By name.
+  const std::vector<files::FileEntry>& files() const { return files_; }  ///< By name.
   bool operator==(const DataLock&) const = default;
 
  private:
-  std::vector<FileEntry> files_;
+  std::vector<files::FileEntry> files_;
 };
 
 }  // namespace tally::checkpoint

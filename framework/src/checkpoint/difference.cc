@@ -55,9 +55,10 @@ void compare(const std::string& what, const std::vector<NamedTensor>& a,
   }
 }
 
-const FileEntry* entry_of(const Manifest& manifest, const std::string& name) {
-  const auto found = std::find_if(manifest.files.begin(), manifest.files.end(),
-                                  [&](const FileEntry& entry) { return entry.name == name; });
+const files::FileEntry* entry_of(const Manifest& manifest, const std::string& name) {
+  const auto found =
+      std::find_if(manifest.files.begin(), manifest.files.end(),
+                   [&](const files::FileEntry& entry) { return entry.name == name; });
   return found == manifest.files.end() ? nullptr : &*found;
 }
 
@@ -73,8 +74,8 @@ Difference difference(const CheckpointReader& a, const CheckpointReader& b) {
         fmt::format("the first is of {} ranks, the second of {}", a.world(), b.world()));
   }
   for (int64_t rank = 0; rank < std::min(a.world(), b.world()); ++rank) {
-    const FileEntry* first = entry_of(a.manifest(), rank_file(rank));
-    const FileEntry* second = entry_of(b.manifest(), rank_file(rank));
+    const files::FileEntry* first = entry_of(a.manifest(), rank_file(rank));
+    const files::FileEntry* second = entry_of(b.manifest(), rank_file(rank));
     if (first != nullptr && second != nullptr && first->digest == second->digest) continue;
     result.sentences.push_back(
         fmt::format("the states of rank {} ({}) differ", rank, rank_file(rank)));

@@ -110,20 +110,20 @@ Digest digest_at(const Json& object, const std::string& key, const std::string& 
   }
 }
 
-Json entries_to_json(const std::vector<FileEntry>& entries) {
+Json entries_to_json(const std::vector<files::FileEntry>& entries) {
   Json array = Json::array();
-  for (const FileEntry& entry : entries)
+  for (const files::FileEntry& entry : entries)
     array.push_back({{"name", entry.name}, {"size", entry.size}, {"sha256", entry.digest.hex()}});
   return array;
 }
 
-std::vector<FileEntry> entries_from_json(const Json& array, const std::string& file) {
+std::vector<files::FileEntry> entries_from_json(const Json& array, const std::string& file) {
   if (!array.is_array()) refuse(file, "files", "an array", array);
-  std::vector<FileEntry> entries;
+  std::vector<files::FileEntry> entries;
   std::set<std::string> names;
   for (const Json& element : array) {
     require_keys(element, {"name", "sha256", "size"}, file);
-    FileEntry entry;
+    files::FileEntry entry;
     entry.name = text_at(element, "name", file);
     if (!stays_inside(entry.name))
       refuse(file, "name", "a path that stays inside the folder", element.at("name"));

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "checkpoint/file_entry.h"
+#include "files/file_entry.h"
 
 #include <nlohmann/json.hpp>
 
@@ -28,9 +28,10 @@ std::string text_at(const nlohmann::json& object, const std::string& key, const 
 Digest digest_at(const nlohmann::json& object, const std::string& key, const std::string& file);
 
 /// [{"name": ..., "sha256": ..., "size": ...}]
-nlohmann::json entries_to_json(const std::vector<FileEntry>& entries);
+nlohmann::json entries_to_json(const std::vector<files::FileEntry>& entries);
 /// Throws DataError for a name used twice, or one that leaves the folder: absolute, or with an
 /// empty, "." or ".." component.
-std::vector<FileEntry> entries_from_json(const nlohmann::json& array, const std::string& file);
+std::vector<files::FileEntry> entries_from_json(const nlohmann::json& array,
+                                                const std::string& file);
 
 }  // namespace tally::checkpoint

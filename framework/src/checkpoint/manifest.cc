@@ -20,7 +20,7 @@ void check_files(const Manifest& manifest, const std::string& file) {
                     " ranks has " + std::to_string(missing.size()) +
                     " and one a rank; take another copy of the checkpoint");
   for (int64_t rank = 0; rank < manifest.world; ++rank) missing.insert(rank_file(rank));
-  for (const FileEntry& entry : manifest.files) {
+  for (const files::FileEntry& entry : manifest.files) {
     if (missing.erase(entry.name) == 0)
       throw DataError("cannot use " + file + ": it names '" + entry.name +
                       "', which a checkpoint of " + std::to_string(manifest.world) +
@@ -38,9 +38,11 @@ std::string rank_file(int64_t rank) { return "rank-" + std::to_string(rank) + ".
 std::string Manifest::to_json() const {
   nlohmann::json hashes = nlohmann::json::object();
   for (const auto& [name, digest] : plugins) hashes[name] = digest.hex();
-  std::vector<FileEntry> ordered = files;
+  std::vector<files::FileEntry> ordered = files;
   std::sort(ordered.begin(), ordered.end(),
-            [](const FileEntry& one, const FileEntry& other) { return one.name < other.name; });
+            [](const files::FileEntry& one, const files::FileEntry& other) {
+              return one.name < other.name;
+            });
   const nlohmann::json json = {
       {"format", kManifestFormat},        {"window", window},          {"world", world},
       {"tally", tally_version},           {"libtorch", torch_version}, {"plugins", hashes},
@@ -72,8 +74,8 @@ Manifest Manifest::from_json(std::string_view text, const std::string& file) {
   return manifest;
 }
 
-const FileEntry& Manifest::file(std::string_view name) const {
-  for (const FileEntry& entry : files) {
+const files::FileEntry& Manifest::file(std::string_view name) const {
+  for (const files::FileEntry& entry : files) {
     if (entry.name == name) return entry;
   }
   throw DataError("the checkpoint after window " + std::to_string(window) + " has no file '" +

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "checkpoint/file_entry.h"
+#include "files/file_entry.h"
 
 #include <cstdint>
 #include <map>
@@ -28,7 +28,7 @@ struct Manifest {
   std::string tally_version;
   std::string torch_version;
   std::map<std::string, Digest> plugins;  ///< SHA-256 of each plugin file, by the plugin's name.
-  std::vector<FileEntry> files;           ///< All but the manifest and its digest, by name.
+  std::vector<files::FileEntry> files;    ///< All but the manifest and its digest, by name.
   bool operator==(const Manifest&) const = default;
 
   std::string to_json() const;
@@ -37,7 +37,7 @@ struct Manifest {
   static Manifest from_json(std::string_view text, const std::string& file);
 
   /// Throws DataError when the manifest does not name it.
-  const FileEntry& file(std::string_view name) const;
+  const files::FileEntry& file(std::string_view name) const;
 };
 
 /// Content of manifest.sha256, which `sha256sum --check` understands.

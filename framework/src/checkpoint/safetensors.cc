@@ -32,7 +32,7 @@ TensorSlot slot_of(const NamedTensor& named) {
           static_cast<int64_t>(named.tensor.nbytes())};
 }
 
-at::Tensor read_tensor(FileReader& file, const TensorSlot& slot) {
+at::Tensor read_tensor(files::FileReader& file, const TensorSlot& slot) {
   at::Tensor tensor = at::empty(slot.shape, at::TensorOptions(slot.dtype));
   const auto size = static_cast<size_t>(slot.end - slot.begin);
   file.read(tensor.data_ptr(), size);
@@ -49,7 +49,7 @@ at::Tensor read_tensor(FileReader& file, const TensorSlot& slot) {
 
 }  // namespace
 
-void write_safetensors(FileWriter& file, const std::vector<NamedTensor>& tensors,
+void write_safetensors(files::FileWriter& file, const std::vector<NamedTensor>& tensors,
                        const Metadata& metadata) {
   const std::string name = file.path().string();
   std::vector<NamedTensor> ordered;
@@ -76,14 +76,14 @@ void write_safetensors(FileWriter& file, const std::vector<NamedTensor>& tensors
     file.append(named.tensor.const_data_ptr(), named.tensor.nbytes());
 }
 
-FileEntry save_safetensors(const std::filesystem::path& path,
-                           const std::vector<NamedTensor>& tensors, const Metadata& metadata,
-                           FileSystem& system) {
-  return replace_file(
-      path, [&](FileWriter& file) { write_safetensors(file, tensors, metadata); }, system);
+files::FileEntry save_safetensors(const std::filesystem::path& path,
+                                  const std::vector<NamedTensor>& tensors, const Metadata& metadata,
+                                  files::FileSystem& system) {
+  return files::replace_file(
+      path, [&](files::FileWriter& file) { write_safetensors(file, tensors, metadata); }, system);
 }
 
-TensorFile read_safetensors(FileReader& file) {
+TensorFile read_safetensors(files::FileReader& file) {
   const std::string name = file.path().string();
   uint64_t length = 0;
   file.read(&length, sizeof length);
@@ -103,8 +103,9 @@ TensorFile read_safetensors(FileReader& file) {
   return result;
 }
 
-TensorFile load_safetensors(const std::filesystem::path& path, Links links, FileSystem& system) {
-  FileReader file(path, links, system);
+TensorFile load_safetensors(const std::filesystem::path& path, files::Links links,
+                            files::FileSystem& system) {
+  files::FileReader file(path, links, system);
   TensorFile result = read_safetensors(file);
   file.finish();
   return result;

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "checkpoint/atomic_file.h"
-#include "checkpoint/file_reader.h"
+#include "files/atomic_file.h"
+#include "files/file_reader.h"
 
 #include <tally/types.h>
 
@@ -27,19 +27,21 @@ struct TensorFile {
 /// size: wide elements come first, and equally wide ones by name, so equal values give equal bytes.
 /// Throws DataError naming file and tensor for another dtype, a name that is empty, used twice or
 /// not UTF-8.
-void write_safetensors(FileWriter& file, const std::vector<NamedTensor>& tensors,
+void write_safetensors(files::FileWriter& file, const std::vector<NamedTensor>& tensors,
                        const Metadata& metadata = {});
 
 /// The same as a file of its own, by replace_file().
-FileEntry save_safetensors(const std::filesystem::path& path,
-                           const std::vector<NamedTensor>& tensors, const Metadata& metadata = {},
-                           FileSystem& system = FileSystem::real());
+files::FileEntry save_safetensors(const std::filesystem::path& path,
+                                  const std::vector<NamedTensor>& tensors,
+                                  const Metadata& metadata = {},
+                                  files::FileSystem& system = files::FileSystem::real());
 
 /// Checks the whole header against the size of the file before any tensor is allocated. Throws
 /// DataError naming file and tensor. `file` stands at its begin, and afterwards at its end.
-TensorFile read_safetensors(FileReader& file);
+TensorFile read_safetensors(files::FileReader& file);
 
-TensorFile load_safetensors(const std::filesystem::path& path, Links links = Links::kFollow,
-                            FileSystem& system = FileSystem::real());
+TensorFile load_safetensors(const std::filesystem::path& path,
+                            files::Links links = files::Links::kFollow,
+                            files::FileSystem& system = files::FileSystem::real());
 
 }  // namespace tally::checkpoint

@@ -147,7 +147,7 @@ std::unique_ptr<StateReader> StateBundle::reader(const std::string& state_id) co
   return std::make_unique<Reader>(*this, state_id);
 }
 
-void StateBundle::write(FileWriter& file, const Metadata& extra) const {
+void StateBundle::write(files::FileWriter& file, const Metadata& extra) const {
   Metadata metadata = extra;
   for (const std::string& id : state_ids_) metadata[kStatesKey] += id + "\n";
   metadata.insert(texts_.begin(), texts_.end());
@@ -156,7 +156,7 @@ void StateBundle::write(FileWriter& file, const Metadata& extra) const {
   write_safetensors(file, tensors, metadata);
 }
 
-StateBundle StateBundle::read(FileReader& file) {
+StateBundle StateBundle::read(files::FileReader& file) {
   TensorFile content = read_safetensors(file);
   StateBundle bundle;
   bundle.file_ = file.path().string();

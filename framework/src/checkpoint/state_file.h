@@ -31,9 +31,9 @@ class StateBundle {
   bool has(const std::string& state_id) const { return state_ids_.contains(state_id); }
 
   /// `extra`: further metadata; its keys hold no '/'.
-  void write(FileWriter& file, const Metadata& extra = {}) const;
+  void write(files::FileWriter& file, const Metadata& extra = {}) const;
   /// Throws DataError naming the file when it is no state file.
-  static StateBundle read(FileReader& file);
+  static StateBundle read(files::FileReader& file);
   /// Metadata beside the states, such as the rank.
   const Metadata& extra() const { return extra_; }
 

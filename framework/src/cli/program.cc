@@ -1,9 +1,9 @@
 #include "cli/program.h"
 
-#include "cli/verbs.h"
-#include "distributed/failure.h"
+#include "generated/version.h"
+#include "process/ending.h"
+#include "process/exit_code.h"
 #include "recipe/nearest.h"
-#include "train/version.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
@@ -17,12 +17,10 @@
 namespace tally::cli {
 namespace {
 
-constexpr int kUsage = 2;
-
 /// Throws ConfigError for a first word that is no verb: the parser would only miss one.
-void require_verb(const std::string& word) {
+void require_verb(const std::string& word, const std::vector<Verb>& verbs) {
   std::set<std::string, std::less<>> names;
-  for (const Verb& verb : verbs()) {
+  for (const Verb& verb : verbs) {
     if (verb.name == word) return;
     if (!verb.hidden) names.insert(verb.name);
   }
@@ -32,10 +30,10 @@ void require_verb(const std::string& word) {
                   near ? fmt::format("did you mean `tally {}`?", *near) : "see `tally --help`"));
 }
 
-int parse_and_run(CLI::App& app, int argc, char** argv) {
+int parse_and_run(CLI::App& app, int argc, char** argv, const std::vector<Verb>& verbs) {
   bool json = false;
   std::map<CLI::App*, RunVerb> runs;
-  for (const Verb& verb : verbs()) {
+  for (const Verb& verb : verbs) {
     CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
     if (verb.hidden) sub->group("");
     sub->add_flag("--json", json, "One JSON document on standard output");
@@ -44,32 +42,32 @@ int parse_and_run(CLI::App& app, int argc, char** argv) {
       nested->add_flag("--json", json, "One JSON document on standard output");
   }
   app.require_subcommand(1);
-  if (argc > 1 && argv[1][0] != '-') require_verb(argv[1]);
+  if (argc > 1 && argv[1][0] != '-') require_verb(argv[1], verbs);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
     return app.exit(success);  // --help, --version
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "tally: {}; see `tally --help` or `tally VERB --help`\n", error.what());
-    return kUsage;
+    return process::kUsage;
   }
   return runs.at(app.get_subcommands().front())(Terminal(json));
 }
 
 }  // namespace
 
-int run_program(int argc, char** argv) {
-  distributed::keep_libtorch_quiet();
+int run_program(int argc, char** argv, const std::vector<Verb>& verbs) {
+  process::keep_libtorch_quiet();
   CLI::App app(
       "tally trains one model on several ranks and gives the gradient that a single device would "
       "have given",
       "tally");
   app.set_version_flag("--version", kVersion);
   try {
-    return parse_and_run(app, argc, argv);
+    return parse_and_run(app, argc, argv, verbs);
   } catch (const std::exception& error) {
-    const int code = distributed::exit_code_of(std::current_exception());
-    fmt::print(stderr, "tally: {}\n", distributed::first_line(error));
+    const int code = process::exit_code_of(std::current_exception());
+    fmt::print(stderr, "tally: {}\n", process::first_line(error));
     return code;
   }
 }

@@ -53,9 +53,9 @@ recipe::Recipe RecipeOptions::load(const fs::path& file,
   return recipe::Recipe::load(sources);
 }
 
-train::Job RecipeOptions::assemble(const fs::path& file,
-                                   const std::vector<std::string>& further_sets) const {
-  return train::assemble(load(file, further_sets), plugin_folders());
+run::Job RecipeOptions::assemble(const fs::path& file,
+                                 const std::vector<std::string>& further_sets) const {
+  return run::assemble(load(file, further_sets), plugin_folders());
 }
 
 std::vector<std::string> RecipeOptions::arguments(

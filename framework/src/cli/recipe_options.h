@@ -2,7 +2,7 @@
 
 #include "cli/arguments.h"
 #include "recipe/recipe.h"
-#include "train/job.h"
+#include "run/job.h"
 
 #include <filesystem>
 #include <optional>
@@ -24,8 +24,8 @@ struct RecipeOptions {
   /// belongs to, if it is a rank.
   recipe::Recipe load(const std::filesystem::path& file,
                       const std::vector<std::string>& further_sets = {}) const;
-  train::Job assemble(const std::filesystem::path& file,
-                      const std::vector<std::string>& further_sets = {}) const;
+  run::Job assemble(const std::filesystem::path& file,
+                    const std::vector<std::string>& further_sets = {}) const;
 
   /// The arguments that give a rank the same values.
   std::vector<std::string> arguments(const std::vector<std::string>& further_sets = {}) const;

@@ -2,36 +2,15 @@
 
 #include "distributed/board.h"
 
-#include <chrono>
-#include <exception>
-#include <string>
+#include <cstdint>
 
 namespace tally::distributed {
-
-/// The sentence of an exception without LibTorch's stack trace.
-std::string first_line(const std::exception& error);
-
-/// The same of an exception of any type.
-std::string sentence_of(const std::exception_ptr& failure);
-
-/// Exit code of a process that ends by this exception: an Error's own, or 70.
-int exit_code_of(const std::exception_ptr& failure);
 
 /// Turns what a collective threw into a RankError that says which rank was in which collective, and
 /// what the transport said. The texts of the transports name addresses, not ranks: who is missing
 /// is on the board. Must be called from a catch block.
 [[noreturn]] void rethrow_from_collective(const BoardWriter& board, CollectiveKind kind,
                                           int64_t index);
-
-/// Ends the process with `exit_code` after `grace` unless it has ended by then: for the case that a
-/// thread sits in a wait that nothing local can wake, such as a kernel of a lost NCCL peer. The
-/// first call counts. [any thread]
-void end_process_within(std::chrono::milliseconds grace, int exit_code);
-
-/// Keeps LibTorch's own log, which shows a lost connection as a stack trace, from standing beside
-/// the sentences of this program. TORCH_CPP_LOG_LEVEL (INFO, WARNING, ERROR) brings it back. Called
-/// before any thread exists: it changes the environment, for the ranks too.
-void keep_libtorch_quiet();
 
 /// From now on an exception that leaves a thread of the NCCL watchdog, or an abort, ends the
 /// process with exit code 4 and one sentence.

@@ -1,6 +1,7 @@
 #include "distributed/groups.h"
 
 #include "distributed/failure.h"
+#include "process/ending.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
@@ -106,7 +107,7 @@ Group::Group(const Rendezvous& rendezvous, const std::string& name, Transport tr
   } catch (const std::exception& error) {
     throw RankError(fmt::format(
         "rank {} cannot join the group '{}': {}. Check the other ranks' logs{}", rank_, name,
-        first_line(error),
+        process::first_line(error),
         is_loopback(self.address) ? "" : ", and GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME"));
   }
 }

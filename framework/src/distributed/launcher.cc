@@ -2,6 +2,7 @@
 
 #include "distributed/rank_processes.h"
 #include "distributed/rendezvous.h"
+#include "process/exit_code.h"
 
 #include <fmt/format.h>
 
@@ -16,8 +17,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kLostRank = 4;
-constexpr int kSignalBase = 128;
 constexpr std::chrono::milliseconds kTick{100};
 /// The same signal again within this time is the same request.
 constexpr std::chrono::milliseconds kOneStop{200};
@@ -103,7 +102,7 @@ class Launch {
   }
 
   LaunchOutcome late_stop() const {
-    return {kLostRank,
+    return {process::kRanks,
             fmt::format("the run did not stop and save within {:g} s (checkpoint.grace_seconds) "
                         "after signal {} and was ended; the "
                         "checkpoints from before stand",
@@ -115,7 +114,7 @@ class Launch {
     if (stop_was_late_ && !ended_at_once_) return late_stop();
     LaunchOutcome result;
     if (ended_at_once_) {
-      result.exit_code = kSignalBase + *stop_signal_;
+      result.exit_code = process::kSignalBase + *stop_signal_;
       return result;
     }
     const std::optional<int64_t> failed = processes_.first_failure();
@@ -124,7 +123,7 @@ class Launch {
       return result;
     }
     const RankEnd& cause = processes_.end_of(cause_of_failure(*failed));
-    result.exit_code = cause.signal != 0 ? kLostRank : cause.exit_code;
+    result.exit_code = cause.signal != 0 ? process::kRanks : cause.exit_code;
     result.failure = sentence_of(cause);
     if (!all_say_the_same()) result.board = describe(*board_) + ends();
     return result;
@@ -135,9 +134,9 @@ class Launch {
   int64_t cause_of_failure(int64_t first) const {
     for (int64_t rank = 0; rank < plan_.ranks; ++rank) {
       const RankEnd& end = processes_.end_of(rank);
-      const bool stop = end.exit_code > kSignalBase;
+      const bool stop = end.exit_code > process::kSignalBase;
       if (!end.killed_by_launcher &&
-          (end.signal != 0 || (end.exit_code != 0 && end.exit_code != kLostRank && !stop))) {
+          (end.signal != 0 || (end.exit_code != 0 && end.exit_code != process::kRanks && !stop))) {
         return rank;
       }
     }
@@ -170,7 +169,7 @@ class Launch {
     if (said_by(0).empty()) return false;
     for (int64_t rank = 0; rank < plan_.ranks; ++rank) {
       const bool same = said_by(rank) == said_by(0) || without_rank(rank) == without_rank(0);
-      if (!same || processes_.end_of(rank).exit_code == kLostRank) return false;
+      if (!same || processes_.end_of(rank).exit_code == process::kRanks) return false;
     }
     return true;
   }

@@ -1,4 +1,5 @@
 #include "distributed/rank_processes.h"
+#include "process/exit_code.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,7 +17,6 @@ extern char** environ;
 namespace tally::distributed {
 namespace {
 
-constexpr int kSignalBase = 128;
 constexpr int kCannotExec = 126;
 constexpr const char* kProgram = "/proc/self/exe";
 
@@ -138,7 +138,8 @@ void RankProcesses::note(size_t rank, int status) {
   if (WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
   pids_[rank] = 0;
   --running_;
-  const bool failed = end.signal != 0 || (end.exit_code != 0 && end.exit_code < kSignalBase);
+  const bool failed =
+      end.signal != 0 || (end.exit_code != 0 && end.exit_code < process::kSignalBase);
   if (failed && !first_failure_) first_failure_ = static_cast<int64_t>(rank);
 }
 

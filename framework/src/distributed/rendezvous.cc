@@ -1,7 +1,7 @@
 #include "distributed/rendezvous.h"
 
-#include "distributed/failure.h"
 #include "log/log.h"
+#include "process/ending.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -89,13 +89,13 @@ c10::intrusive_ptr<c10d::Store> connect(const Membership& self, milliseconds tim
       throw RankError(
           fmt::format("rank 0 cannot serve the store on {}:{}: {}. The port is in use or not "
                       "allowed; set MASTER_PORT to a free one",
-                      self.address, self.port, first_line(error)));
+                      self.address, self.port, process::first_line(error)));
     }
-    throw RankError(
-        fmt::format("rank {} could not reach the store at {}:{} within {:g} s: {}. Check that rank "
-                    "0 runs, and that MASTER_ADDR and "
-                    "MASTER_PORT are the same everywhere",
-                    self.rank, self.address, self.port, seconds(timeout), first_line(error)));
+    throw RankError(fmt::format(
+        "rank {} could not reach the store at {}:{} within {:g} s: {}. Check that rank "
+        "0 runs, and that MASTER_ADDR and "
+        "MASTER_PORT are the same everywhere",
+        self.rank, self.address, self.port, seconds(timeout), process::first_line(error)));
   }
 }
 
@@ -163,7 +163,7 @@ void Rendezvous::wait_for_all() const {
   } catch (const std::exception& error) {
     throw RankError(
         fmt::format("rank {} lost the store at {}:{} while waiting for the other ranks: {}",
-                    self_.rank, self_.address, self_.port, first_line(error)));
+                    self_.rank, self_.address, self_.port, process::first_line(error)));
   }
 }
 
@@ -174,7 +174,7 @@ Identity Rendezvous::identity_of(int64_t rank) const {
     throw RankError(
         fmt::format("rank {} waited for rank {} to say what it runs, and it never did: {}. Check "
                     "that rank's log",
-                    self_.rank, rank, first_line(error)));
+                    self_.rank, rank, process::first_line(error)));
   }
 }
 
@@ -221,7 +221,7 @@ BoardPublisher::BoardPublisher(const Rendezvous& rendezvous, std::shared_ptr<Boa
         wake.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; });
       }
     } catch (const std::exception& error) {
-      log::warning(fmt::format("the board is no longer shared: {}", first_line(error)));
+      log::warning(fmt::format("the board is no longer shared: {}", process::first_line(error)));
     }
   });
 }

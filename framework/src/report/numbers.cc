@@ -51,6 +51,8 @@ std::string bytes(int64_t value) {
   return fmt::format("{:.1f} {}", scaled, unit);
 }
 
-std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
+std::string counted(int64_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 }  // namespace tally::report

@@ -17,7 +17,8 @@ namespace {
 /// division rounds.
 constexpr double kRelativeTolerance = 1e-6;
 
-void run_window(RankSession& session, PolicySync& sync, distributed::GradientBuckets& buckets) {
+void run_window(run::RankSession& session, PolicySync& sync,
+                distributed::GradientBuckets& buckets) {
   const Pass pass{0, 0, 1};
   session.job().policy.call([&](SyncPolicy& policy) { policy.before_forward(pass, sync); });
   const at::Tensor loss = zero_loss(session.parameters());
@@ -32,7 +33,7 @@ void run_window(RankSession& session, PolicySync& sync, distributed::GradientBuc
 
 /// Smallest and largest value of the gradients on every rank, [world, 2]. Shared, so that all ranks
 /// judge alike: one of them may hold what it should by chance.
-at::Tensor measured(RankSession& session) {
+at::Tensor measured(run::RankSession& session) {
   const at::Tensor gradients = session.parameters().gradients();
   const at::Tensor mine =
       at::stack({gradients.min(), gradients.max()}).to(at::kCPU, at::kDouble).view({1, 2});
@@ -46,7 +47,7 @@ at::Tensor measured(RankSession& session) {
 
 }  // namespace
 
-int64_t check_divisor(RankSession& session) {
+int64_t measure_divisor(run::RankSession& session) {
   const int64_t world = session.world();
   const int64_t divisor = session.job().policy.call([&](SyncPolicy& policy) {
     const int64_t value = policy.divisor(world);

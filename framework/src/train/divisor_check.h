@@ -1,6 +1,6 @@
 #pragma once
 
-#include "train/rank_session.h"
+#include "run/rank_session.h"
 
 namespace tally::train {
 
@@ -8,6 +8,6 @@ namespace tally::train {
 /// window of one pass, and every rank must then hold W(W + 1) / 2 / divisor. The buckets of this
 /// window are thrown away afterwards, and the policy is made anew. Throws PluginError on every
 /// rank, naming both values. Returns the divisor. [trainer, every rank]
-int64_t check_divisor(RankSession& session);
+int64_t measure_divisor(run::RankSession& session);
 
 }  // namespace tally::train

@@ -1,76 +1,18 @@
 #include "train/evaluation.h"
 
-#include "train/json_number.h"
-#include "train/losses.h"
+#include "report/json_number.h"
+#include "run/losses.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <tally/error.h>
 #include <torch/torch.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 namespace tally::train {
-namespace {
-
-std::string shape_of(const at::Tensor& tensor) {
-  return fmt::format("{}[{}]", c10::toString(tensor.scalar_type()),
-                     fmt::join(tensor.sizes(), ", "));
-}
-
 using plugin::Hooked;
-
-std::vector<NamedTensor> state_of(const Hooked<Task>& task) {
-  return task.call([](Task& hook) {
-    std::vector<NamedTensor> state = hook.parameters();
-    for (NamedTensor& buffer : hook.buffers()) state.push_back(std::move(buffer));
-    return state;
-  });
-}
-
-/// What keeps `saved` from being the values of `wanted`; empty when nothing does.
-std::vector<std::string> differences(const std::vector<NamedTensor>& wanted,
-                                     const std::map<std::string, at::Tensor>& saved) {
-  std::vector<std::string> found;
-  std::map<std::string, at::Tensor> unexpected = saved;
-  for (const NamedTensor& named : wanted) {
-    const auto value = saved.find(named.name);
-    if (value == saved.end()) {
-      found.push_back(fmt::format("'{}' is missing", named.name));
-    } else if (shape_of(value->second) != shape_of(named.tensor)) {
-      found.push_back(fmt::format("'{}' is {} and should be {}", named.name,
-                                  shape_of(value->second), shape_of(named.tensor)));
-    }
-    unexpected.erase(named.name);
-  }
-  for (const auto& [name, tensor] : unexpected)
-    found.push_back(fmt::format("'{}' is unexpected", name));
-  return found;
-}
-
-}  // namespace
-
-void load_model(const Hooked<Task>& task, const std::vector<NamedTensor>& model,
-                const std::string& source) {
-  const std::vector<NamedTensor> state = state_of(task);
-  std::map<std::string, at::Tensor> saved;
-  for (const NamedTensor& named : model) saved.emplace(named.name, named.tensor);
-  std::vector<std::string> wrong = differences(state, saved);
-  if (!wrong.empty()) {
-    constexpr size_t kShown = 5;
-    const size_t hidden = wrong.size() - std::min(wrong.size(), kShown);
-    wrong.resize(wrong.size() - hidden);
-    throw DataError(fmt::format(
-        "the model in {} is not that of {}: {}{}; use the recipe that it was trained with", source,
-        task.identity().text(), fmt::join(wrong, ", "),
-        hidden == 0 ? "" : fmt::format(" and {} more", hidden)));
-  }
-  const torch::NoGradGuard no_grad;
-  for (const NamedTensor& named : state) named.tensor.copy_(saved.at(named.name));
-}
 
 Microbatch SplitBatches::examples(int64_t batch) const {
   const int64_t start = batch * batch_size;
@@ -95,10 +37,10 @@ BatchResult evaluate_batch(const Hooked<Task>& task, const Batch& batch,
   const torch::NoGradGuard no_grad;
   BatchResult result;
   result.counts = std::move(counts);
-  const Batch moved = on_device(batch, device);
-  const std::vector<at::Tensor> losses = forward(task, moved);
+  const Batch moved = run::on_device(batch, device);
+  const std::vector<at::Tensor> losses = run::forward(task, moved);
   for (size_t t = 0; t < losses.size(); ++t)
-    result.sums.push_back(weighted_sum(losses[t], moved.terms[t].weights).item<double>());
+    result.sums.push_back(run::weighted_sum(losses[t], moved.terms[t].weights).item<double>());
   result.measures = task.call([&](Task& hook) { return hook.evaluate(moved); });
   return result;
 }
@@ -140,7 +82,8 @@ Evaluation evaluate(const Hooked<Task>& task, const Hooked<LossReducer>& reducer
   for (int64_t i = 0; i < batches.size(); ++i) {
     const Batch batch =
         task.call([&](Task& hook) { return hook.load(split, batches.examples(i), std::nullopt); });
-    results.push_back(evaluate_batch(task, batch, count(reducer, batch, terms.size()), device));
+    results.push_back(
+        evaluate_batch(task, batch, run::count(reducer, batch, terms.size()), device));
   }
   return add_up(batches, terms, results);
 }
@@ -152,19 +95,19 @@ std::string to_json(const Evaluation& evaluation) {
     terms.push_back({{"name", term.info.name},
                      {"unit", term.info.unit},
                      {"coefficient", term.info.coefficient},
-                     {"sum", number(term.sum)},
+                     {"sum", report::number(term.sum)},
                      {"count", term.count},
-                     {"mean", number(term.mean())}});
+                     {"mean", report::number(term.mean())}});
   }
   json measures = json::object();
   for (const auto& [name, measure] : evaluation.measures) {
-    measures[name] = {{"sum", number(measure.sum)},
+    measures[name] = {{"sum", report::number(measure.sum)},
                       {"count", measure.count},
-                      {"mean", number(measure.sum / static_cast<double>(measure.count))}};
+                      {"mean", report::number(measure.sum / static_cast<double>(measure.count))}};
   }
   return json{{"split", evaluation.split},
               {"sequences", evaluation.sequences},
-              {"loss", number(evaluation.loss)},
+              {"loss", report::number(evaluation.loss)},
               {"terms", terms},
               {"measures", measures}}
       .dump();

@@ -61,12 +61,6 @@ Evaluation add_up(const SplitBatches& batches, const std::vector<TermInfo>& term
 /// One JSON object: split, sequences, loss, terms, measures.
 std::string to_json(const Evaluation& evaluation);
 
-/// Copies the tensors into the task's parameters and buffers of the same names. `source`: for the
-/// sentence. Throws DataError naming what is missing, unexpected, or of another shape or dtype; the
-/// task is then unchanged.
-void load_model(const plugin::Hooked<Task>& task, const std::vector<NamedTensor>& model,
-                const std::string& source);
-
 /// Runs the task over all examples of a split, in their order, `batch_size` at a time, without
 /// gradients. The task must be on `device` and its data opened. Throws DataError when nothing of a
 /// term is supervised.

@@ -1,6 +1,6 @@
 #include "train/json_lines.h"
 
-#include "checkpoint/atomic_file.h"
+#include "files/atomic_file.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
@@ -35,7 +35,7 @@ JsonLines::~JsonLines() {
 }
 
 void JsonLines::open(int64_t windows) {
-  checkpoint::replace_file(path_, windows == 0 ? "" : lines_before(path_, windows));
+  files::replace_file(path_, windows == 0 ? "" : lines_before(path_, windows));
   stream_ = std::fopen(path_.c_str(), "ae");
   if (stream_ == nullptr) {
     throw DataError(

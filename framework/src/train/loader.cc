@@ -1,7 +1,7 @@
 #include "train/loader.h"
 
-#include "train/device.h"
-#include "train/losses.h"
+#include "run/device.h"
+#include "run/losses.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
@@ -33,7 +33,7 @@ void require_shape(const WindowPlan& plan, int64_t window, int64_t shards) {
 
 }  // namespace
 
-Loader::Loader(const Job& job, distributed::Group& control, LoaderOptions options)
+Loader::Loader(const run::Job& job, distributed::Group& control, LoaderOptions options)
     : job_(job),
       channel_(control, job.settings.shards, static_cast<int64_t>(options.terms)),
       rank_(control.rank()),
@@ -43,7 +43,7 @@ Loader::Loader(const Job& job, distributed::Group& control, LoaderOptions option
       next_report_(options_.range.begin),
       thread_([this](const std::stop_token& stop) {
         try {
-          use_device(options_.device);
+          run::use_device(options_.device);
           work(stop);
         } catch (...) {
           const std::lock_guard lock(mutex_);
@@ -89,7 +89,7 @@ Loader::Item Loader::evaluation_item(int64_t window, int64_t step) {
     return task.load(options_.evaluation->split, options_.evaluation->examples(own ? batch : 0),
                      std::nullopt);
   });
-  pass.counts = count(job_.reducer, pass.batch, options_.terms);
+  pass.counts = run::count(job_.reducer, pass.batch, options_.terms);
   pin_for_device(pass.batch);
   Item item;
   item.prepared.evaluation = std::move(pass);
@@ -130,7 +130,7 @@ void Loader::close(int64_t window, const std::stop_token& stop) {
 }
 
 void Loader::plan_next(int64_t window, PreparedWindow& prepared) {
-  auto state = std::make_shared<StateRecording>();
+  auto state = std::make_shared<run::StateRecording>();
   std::optional<WindowPlan> plan = job_.sampler.call([&](Sampler& sampler) {
     std::optional<WindowPlan> drawn = sampler.plan(window);
     if (drawn) require_shape(*drawn, window, job_.settings.shards);
@@ -138,7 +138,7 @@ void Loader::plan_next(int64_t window, PreparedWindow& prepared) {
     return drawn;
   });
   if (!plan) return;
-  chain_ = chain(chain_, *plan);
+  chain_ = run::chain(chain_, *plan);
   prepared.plan = std::move(*plan);
   prepared.sampler_state = std::move(state);
 }
@@ -153,7 +153,7 @@ void Loader::load_shards(const WindowPlan& plan, PreparedWindow& prepared, Contr
       if (!microbatches[m].empty()) {
         pass.batch = job_.task.call(
             [&](const Task& task) { return task.load("train", microbatches[m], std::nullopt); });
-        const std::vector<int64_t> counts = count(job_.reducer, pass.batch, options_.terms);
+        const std::vector<int64_t> counts = run::count(job_.reducer, pass.batch, options_.terms);
         for (size_t t = 0; t < options_.terms; ++t) entry.counts[t] += counts[t];
         pin_for_device(pass.batch);
       }

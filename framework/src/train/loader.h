@@ -1,11 +1,11 @@
 #pragma once
 
 #include "distributed/control_record.h"
+#include "run/job.h"
+#include "run/plan_chain.h"
+#include "run/state_recording.h"
+#include "run/stop_request.h"
 #include "train/evaluation.h"
-#include "train/job.h"
-#include "train/plan_chain.h"
-#include "train/state_recording.h"
-#include "train/stop_request.h"
 
 #include <c10/core/Device.h>
 #include <c10/core/Event.h>
@@ -43,8 +43,8 @@ struct PreparedWindow {
   distributed::Agreement agreement;
   std::optional<EvaluationPass> evaluation;  ///< Then there is no plan and no pass.
   WindowPlan plan;
-  std::vector<LoadedPass> passes;                       ///< This rank's, shard by shard.
-  std::shared_ptr<const StateRecording> sampler_state;  ///< After this plan.
+  std::vector<LoadedPass> passes;                            ///< This rank's, shard by shard.
+  std::shared_ptr<const run::StateRecording> sampler_state;  ///< After this plan.
   bool last = false;  ///< No data left, the end is reached, or a stop was asked for: not to be run.
 };
 
@@ -71,7 +71,7 @@ struct LoaderOptions {
       c10::kCPU;  ///< Batches for a GPU lie in pinned memory: nobody waits for the copy.
   std::chrono::milliseconds timeout = std::chrono::minutes(5);  ///< run.timeout
   std::function<void(const std::exception_ptr&)> on_failure = [](const std::exception_ptr&) {};
-  std::function<int64_t()> stop_signal = train::stop_signal;  ///< Asked once a record.
+  std::function<int64_t()> stop_signal = run::stop_signal;  ///< Asked once a record.
   /// Run after each settings.evaluate_every windows. A checkpoint is saved before the evaluation,
   /// so a job that begins at such a window begins with it.
   std::optional<SplitBatches> evaluation;
@@ -89,7 +89,7 @@ class Loader {
  public:
   /// `on_failure` runs on the loader thread when it fails, besides the exception that the trainer
   /// gets.
-  Loader(const Job& job, distributed::Group& control, LoaderOptions options);
+  Loader(const run::Job& job, distributed::Group& control, LoaderOptions options);
   ~Loader();
 
   /// Waits for the next window, which is at most `ahead` of the trainer.
@@ -125,7 +125,7 @@ class Loader {
   void hand_over(PreparedWindow prepared);
   void pin_for_device(Batch& batch) const;
 
-  const Job& job_;
+  const run::Job& job_;
   distributed::ControlChannel channel_;
   int64_t rank_;
   int64_t world_;

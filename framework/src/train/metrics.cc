@@ -1,9 +1,11 @@
 #include "train/metrics.h"
 
-#include "train/json_number.h"
+#include "report/json_number.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace tally::train {
 namespace {
@@ -37,7 +39,9 @@ std::optional<WindowMetrics> MetricsLog::finished(const distributed::Agreement& 
     metrics.counts_by_rank.push_back(rank->counts[0]);
     for (size_t t = 0; t < terms_.size(); ++t) metrics.counts[t] += rank->counts[t];
   }
-  metrics.loss = objective / static_cast<double>(divisor_);
+  const bool counted = std::any_of(metrics.counts.begin(), metrics.counts.end(),
+                                   [](int64_t count) { return count != 0; });
+  if (counted) metrics.loss = objective / static_cast<double>(divisor_);
   if (lines_) write(metrics, agreement);
   notes_.erase(metrics.window);
   return metrics;
@@ -46,16 +50,16 @@ std::optional<WindowMetrics> MetricsLog::finished(const distributed::Agreement& 
 void MetricsLog::write(const WindowMetrics& metrics, const distributed::Agreement& agreement) {
   const WindowNotes& notes = notes_[metrics.window];
   json line{{"window", metrics.window},
-            {"loss", number(metrics.loss)},
-            {"gradient_norm", number(metrics.gradient_norm)},
+            {"loss", report::number(metrics.loss)},
+            {"gradient_norm", report::number(metrics.gradient_norm)},
             {"finite", metrics.finite}};
   for (size_t t = 0; t < terms_.size(); ++t) {
     json term{{"name", terms_[t].name}, {"unit", terms_[t].unit}, {"N", metrics.counts[t]}};
     for (size_t rank = 0; rank < agreement.finished.size(); ++rank) {
-      term["S"].push_back(number(agreement.finished[rank]->sums[t]));
+      term["S"].push_back(report::number(agreement.finished[rank]->sums[t]));
       term["n"].push_back(agreement.finished[rank]->counts[t]);
       if (rank < notes.scales_by_rank.size())
-        term["scale"].push_back(number(notes.scales_by_rank[rank][t]));
+        term["scale"].push_back(report::number(notes.scales_by_rank[rank][t]));
     }
     line["terms"].push_back(std::move(term));
   }

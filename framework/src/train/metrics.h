@@ -25,8 +25,9 @@ struct WindowNotes {
 /// How a window went over all ranks.
 struct WindowMetrics {
   int64_t window = 0;
-  double loss = 0.0;  ///< The objective that the reducer really trains: sum over ranks and passes
-                      ///< of what it returned, by the divisor.
+  /// The objective that the reducer really trains: sum over ranks and passes of what it returned,
+  /// by the divisor. nullopt where no term counts anything: such a window has no mean.
+  std::optional<double> loss;
   double gradient_norm = 0.0;
   bool finite = true;
   std::vector<int64_t> counts;          ///< N of each term.

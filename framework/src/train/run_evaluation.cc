@@ -21,8 +21,8 @@ std::vector<std::string> names_of(const Measures& measures) {
 
 }  // namespace
 
-RunEvaluation::RunEvaluation(RankSession& session) : session_(session) {
-  const Settings& settings = session.job().settings;
+RunEvaluation::RunEvaluation(run::RankSession& session) : session_(session) {
+  const run::Settings& settings = session.job().settings;
   if (settings.evaluate_every == 0) return;
   batches_ =
       batches_of(session.job().task, settings.evaluation_split, settings.evaluation_batch_size);
@@ -30,7 +30,7 @@ RunEvaluation::RunEvaluation(RankSession& session) : session_(session) {
 
 std::optional<Evaluation> RunEvaluation::run(const EvaluationPass& pass) {
   session_.board().phase(distributed::Phase::kEvaluating);
-  Job& job = session_.job();
+  run::Job& job = session_.job();
   if (pass.step == 0) {
     words_.clear();
     measures_.clear();
@@ -63,7 +63,7 @@ void RunEvaluation::append(const BatchResult& result) {
 void RunEvaluation::require_same_measures() const {
   Sha256 hash;
   for (const std::string& name : measures_) hash.update(name).update("\n");
-  const std::vector<int64_t> others = ranks_unlike_the_first(
+  const std::vector<int64_t> others = run::ranks_unlike_the_first(
       session_.groups().gradients, hash.finish(), CollectiveKind::kEvaluation, session_.device());
   if (others.empty()) return;
   throw PluginError(fmt::format(

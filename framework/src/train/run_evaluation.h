@@ -1,8 +1,8 @@
 #pragma once
 
+#include "run/rank_session.h"
 #include "train/evaluation.h"
 #include "train/loader.h"
-#include "train/rank_session.h"
 
 #include <optional>
 #include <vector>
@@ -14,7 +14,7 @@ namespace tally::train {
 class RunEvaluation {
  public:
   /// Throws DataError for a split without examples. [trainer]
-  explicit RunEvaluation(RankSession& session);
+  explicit RunEvaluation(run::RankSession& session);
 
   /// nullopt when the recipe asks for no evaluation.
   const std::optional<SplitBatches>& batches() const { return batches_; }
@@ -28,7 +28,7 @@ class RunEvaluation {
   void require_same_measures() const;
   std::vector<BatchResult> gather() const;
 
-  RankSession& session_;
+  run::RankSession& session_;
   std::optional<SplitBatches> batches_;
   std::vector<std::string> measures_;
   std::vector<int64_t> words_;

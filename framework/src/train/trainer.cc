@@ -1,8 +1,7 @@
 #include "train/trainer.h"
 
-#include "distributed/failure.h"
 #include "log/log.h"
-#include "train/randomness.h"
+#include "process/ending.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
@@ -10,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 namespace tally::train {
 namespace {
@@ -27,14 +27,16 @@ double seconds_since(Clock::time_point start) {
 }  // namespace
 
 void end_process_soon(const std::exception_ptr& failure) {
-  distributed::end_process_within(kFailureGrace, distributed::exit_code_of(failure));
+  process::end_process_within(kFailureGrace, process::exit_code_of(failure));
 }
 
-Trainer::Trainer(RankSession& session, TrainerOptions options)
+Trainer::Trainer(run::RankSession& session, run::TrainingState& state, int64_t divisor,
+                 Observer& observer, TrainerOptions options)
     : session_(session),
+      state_(state),
+      observer_(observer),
       options_(std::move(options)),
-      divisor_(check_divisor(session)),
-      optimizer_(make_optimizer(session.job().optimizer, session.parameters())),
+      divisor_(divisor),
       buckets_(session.parameters(), session.groups().gradients,
                session.job().settings.bucket_bytes, divisor_),
       sync_(session.parameters(), buckets_, session.groups().gradients),
@@ -43,45 +45,43 @@ Trainer::Trainer(RankSession& session, TrainerOptions options)
              .parameters = session.parameters(),
              .buckets = buckets_,
              .sync = sync_,
-             .optimizer = *optimizer_,
+             .optimizer = state.optimizer(),
              .board = session.board(),
              .device = session.device(),
              .divisor = divisor_,
-             .after_pass = options_.after_pass,
-             .after_reduction = options_.after_reduction},
-      state_(session),
+             .observer = observer},
       metrics_(session.rank() == 0 ? options_.metrics_file : std::nullopt, session.terms(),
                divisor_),
-      evaluation_(session) {
-  const Settings& settings = session.job().settings;
-  seed_generators(stream_seed(settings.seed, session.rank()), session.device());
-}
+      evaluation_(session) {}
 
 LoaderOptions Trainer::loader_options(int64_t end) {
   LoaderOptions options;
   options.terms = session_.terms().size();
-  options.range = {state_.windows(), end};
-  options.chain = state_.history().chain;
+  options.range = {state_.position().windows(), end};
+  options.chain = state_.position().history().chain;
   options.device = session_.device();
   options.timeout = session_.job().settings.timeout;
   options.on_failure = [this](const std::exception_ptr& failure) {
     // The process may end before the trainer has noticed: the reason must be known by then.
-    session_.board().fail(distributed::sentence_of(failure));
+    session_.board().fail(process::sentence_of(failure));
     options_.on_loader_failure(failure);
   };
-  options.stop_signal = options_.stop_signal;
+  options.stop_signal = [this] {
+    const bool failed = options_.saving != nullptr && options_.saving->must_stop();
+    return failed ? distributed::kFailedSave : options_.stop_signal();
+  };
   options.evaluation = evaluation_.batches();
   return options;
 }
 
 const TrainResult& Trainer::run_until(int64_t end) {
   const Clock::time_point start = Clock::now();
-  metrics_.open(state_.windows());
+  metrics_.open(state_.position().windows());
   session_.job().task.call([](Task& task) { task.set_training(true); });
   session_.board().last_window(end);
   Loader loader(session_.job(), session_.groups().control, loader_options(end));
   for (;;) {
-    const int64_t window = state_.windows();
+    const int64_t window = state_.position().windows();
     plugin::set_place(fmt::format("at window {}, rank {}", window, session_.rank()));
     session_.board().window(window);
     session_.board().phase(Phase::kWaitingForPlan);
@@ -91,7 +91,7 @@ const TrainResult& Trainer::run_until(int64_t end) {
     take_metrics(prepared.agreement);
     if (prepared.last) {
       result_.stop_signal = prepared.agreement.stop_signal;
-      if (result_.stop_signal != 0) options_.on_stop(result_.stop_signal, state_.windows());
+      if (result_.stop_signal != 0) observer_.on_stop(result_.stop_signal, window);
       break;
     }
     if (prepared.evaluation) {
@@ -106,22 +106,22 @@ const TrainResult& Trainer::run_until(int64_t end) {
     finish_window(prepared);
   }
   take_metrics(loader.final_exchange());
-  result_.windows = state_.windows();
+  result_.windows = state_.position().windows();
   result_.seconds = seconds_since(start);
   return result_;
 }
 
 void Trainer::finish_window(const PreparedWindow& prepared) {
-  state_.finished(prepared.plan, prepared.sampler_state);
-  session_.board().finished(state_.windows());
+  state_.position().finished(prepared.plan, prepared.sampler_state);
+  session_.board().finished(state_.position().windows());
   const Clock::time_point updated = Clock::now();
-  options_.after_window();
+  if (options_.saving != nullptr) options_.saving->after_window();
   metrics_.saved(prepared.plan.window, seconds_since(updated));
 }
 
 void Trainer::run_evaluation(const EvaluationPass& pass) {
   if (const std::optional<Evaluation> evaluation = evaluation_.run(pass))
-    options_.on_evaluation(state_.windows(), *evaluation);
+    observer_.on_evaluation(state_.position().windows(), *evaluation);
 }
 
 bool Trainer::is_empty(const PreparedWindow& prepared) const {
@@ -180,10 +180,14 @@ void Trainer::take_metrics(const distributed::Agreement& agreement) {
     log::warning(fmt::format("window {}: the gradient is not finite, so no update was made",
                              metrics->window));
   }
-  result_.loss = metrics->loss;
+  if (metrics->loss) {
+    result_.loss = metrics->loss;
+  } else {
+    ++result_.skipped;
+  }
   result_.positions += metrics->counts[0];
-  options_.on_metrics(*metrics);
-  session_.board().progress(result_.loss, result_.positions);
+  observer_.on_metrics(*metrics);
+  session_.board().progress(result_.loss.value_or(std::nan("")), result_.positions);
 }
 
 }  // namespace tally::train

@@ -1,7 +1,7 @@
 #include "train/window.h"
 
-#include "train/losses.h"
-#include "train/randomness.h"
+#include "run/losses.h"
+#include "run/randomness.h"
 
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -68,7 +68,7 @@ WindowOutcome Window::run() {
   parts_.job.policy.call([&](SyncPolicy& policy) { policy.after_window(parts_.sync); });
   const at::Tensor norm = judge();
   // 6 one update, nothing divided any more
-  if (parts_.after_reduction(prepared_.plan.window)) update(norm);
+  if (parts_.observer.after_reduction(prepared_.plan.window)) update(norm);
   // 7 read one window late, by the loader
   report(norm);
   return std::move(outcome_);
@@ -118,8 +118,8 @@ void Window::run_pass(const Pass& pass, const LoadedPass* loaded) {
     parts_.board.phase(Phase::kForward);
     policy(&SyncPolicy::before_forward);
     if (parts_.job.settings.keyed_rng && !idle) {
-      seed_generators(
-          keyed_seed(parts_.job.settings.seed, pass.window, loaded->shard, loaded->microbatch),
+      run::seed_generators(
+          run::keyed_seed(parts_.job.settings.seed, pass.window, loaded->shard, loaded->microbatch),
           parts_.device);
     }
     loss = idle ? zero_loss(parts_.parameters) : forward(*loaded);
@@ -134,12 +134,12 @@ void Window::run_pass(const Pass& pass, const LoadedPass* loaded) {
   parts_.board.phase(Phase::kReducing);
   parts_.buckets.finish(pass.last());
   policy(&SyncPolicy::after_backward);
-  parts_.after_pass(pass, shard_of(loaded));
+  parts_.observer.after_pass(pass, shard_of(loaded));
 }
 
 at::Tensor Window::forward(const LoadedPass& loaded) {
-  const Batch batch = on_device(loaded.batch, parts_.device);
-  const std::vector<at::Tensor> losses = train::forward(parts_.job.task, batch);
+  const Batch batch = run::on_device(loaded.batch, parts_.device);
+  const std::vector<at::Tensor> losses = run::forward(parts_.job.task, batch);
   const at::Tensor loss = parts_.job.reducer.call([&](const LossReducer& reducer) {
     at::Tensor result = reducer.reduce(batch, losses, scales_);
     if (!result.defined() || result.dim() != 0)
@@ -150,7 +150,7 @@ at::Tensor Window::forward(const LoadedPass& loaded) {
   objective_ += loss.detach();
   for (size_t t = 0; t < losses.size(); ++t) {
     sums_.select(0, static_cast<int64_t>(t)) +=
-        weighted_sum(losses[t].detach(), batch.terms[t].weights);
+        run::weighted_sum(losses[t].detach(), batch.terms[t].weights);
   }
   return loss;
 }

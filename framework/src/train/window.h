@@ -2,14 +2,14 @@
 
 #include "distributed/board.h"
 #include "distributed/gradient_buckets.h"
-#include "train/job.h"
+#include "run/job.h"
+#include "run/optimizer.h"
 #include "train/loader.h"
-#include "train/optimizer.h"
+#include "train/observer.h"
 #include "train/policy_sync.h"
 
 #include <c10/core/Device.h>
 
-#include <functional>
 #include <vector>
 
 namespace tally::train {
@@ -30,21 +30,16 @@ struct WindowOutcome {
 
 /// What a window works on. Refers to objects that outlive it.
 struct WindowParts {
-  const Job& job;
+  const run::Job& job;
   const std::vector<TermInfo>& terms;
   distributed::FlatParameters& parameters;
   distributed::GradientBuckets& buckets;
   PolicySync& sync;
-  Optimizer& optimizer;
+  run::Optimizer& optimizer;
   distributed::BoardWriter& board;
   c10::Device device;
   int64_t divisor = 1;
-  /// Sees the gradient accumulated so far, after each backward and, in the armed one, its
-  /// reduction. `shard`: of the pass, or -1 for one of no shard.
-  std::function<void(const Pass& pass, int64_t shard)> after_pass = [](const Pass&, int64_t) {};
-  /// Sees the window's gradient after its reduction, before clipping; returns whether the
-  /// parameters are updated with it.
-  std::function<bool(int64_t window)> after_reduction = [](int64_t) { return true; };
+  Observer& observer;
 };
 
 /// Runs one window in numbered phases: every pass forward and backward, the reduction, judgement,

@@ -1,9 +1,9 @@
 #include "verify/exercise.h"
 
-#include "train/data_folder.h"
-#include "train/device.h"
-#include "train/losses.h"
-#include "train/randomness.h"
+#include "run/data_folder.h"
+#include "run/device.h"
+#include "run/losses.h"
+#include "run/randomness.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
@@ -31,13 +31,13 @@ at::Tensor scales_tensor(const std::vector<double>& scales, const at::Tensor& lo
   return at::tensor(scales, at::kDouble).to(losses.scalar_type()).to(losses.device());
 }
 
-int64_t divisor_of(const train::Job& job, size_t world) {
+int64_t divisor_of(const run::Job& job, size_t world) {
   return job.policy.call(
       [&](const SyncPolicy& policy) { return policy.divisor(static_cast<int64_t>(world)); });
 }
 
 /// The objective of each rank, as its window would reduce it. Counts are taken on the CPU batches.
-std::vector<at::Tensor> reduced(const train::Job& job, const std::vector<TermInfo>& terms,
+std::vector<at::Tensor> reduced(const run::Job& job, const std::vector<TermInfo>& terms,
                                 const std::vector<Batch>& batches,
                                 const std::vector<std::vector<at::Tensor>>& losses) {
   return job.reducer.call([&](const LossReducer& reducer) {
@@ -55,7 +55,7 @@ std::vector<at::Tensor> reduced(const train::Job& job, const std::vector<TermInf
     std::vector<at::Tensor> objectives;
     for (size_t rank = 0; rank < batches.size(); ++rank) {
       const at::Tensor& first = losses[rank].front();
-      const Batch batch = train::on_device(batches[rank], first.device());
+      const Batch batch = run::on_device(batches[rank], first.device());
       objectives.push_back(reducer.reduce(
           batch, losses[rank], scales_tensor(reducer.scale(terms, counts[rank], ranks), first)));
     }
@@ -69,15 +69,15 @@ HandWindow exercise_window(int64_t tokens_of_rank_1) {
   return {{{12, 1.0}}, {{tokens_of_rank_1, 3.0}}};
 }
 
-ModelExercise::ModelExercise(train::Job& model, std::vector<const train::Job*> reducers,
+ModelExercise::ModelExercise(run::Job& model, std::vector<const run::Job*> reducers,
                              int64_t longest)
     : model_(model),
       reducers_(std::move(reducers)),
-      device_(train::choose_device(model.settings, {})) {
-  const train::Settings& settings = model_.settings;
+      device_(run::choose_device(model.settings, {})) {
+  const run::Settings& settings = model_.settings;
   at::set_num_threads(static_cast<int>(settings.threads));
-  train::use_device(device_);
-  data_ = sha256(train::open_data(model_).to_json());
+  run::use_device(device_);
+  data_ = sha256(run::open_data(model_).to_json());
   model_.task.call([&](Task& task) {
     terms_ = task.terms();
     task.initialise(settings.seed);
@@ -117,9 +117,9 @@ Batch ModelExercise::batch(size_t rank, int64_t count) {
 
 std::vector<at::Tensor> ModelExercise::losses(size_t rank, const Batch& batch) {
   // Dropout, if there is any, draws the same numbers whatever the counts are.
-  train::seed_generators(train::keyed_seed(model_.settings.seed, 0, static_cast<int64_t>(rank), 0),
-                         device_);
-  return train::forward(model_.task, train::on_device(batch, device_));
+  run::seed_generators(run::keyed_seed(model_.settings.seed, 0, static_cast<int64_t>(rank), 0),
+                       device_);
+  return run::forward(model_.task, run::on_device(batch, device_));
 }
 
 at::Tensor ModelExercise::gradient(const at::Tensor& objective) {
@@ -146,7 +146,7 @@ std::vector<at::Tensor> ModelExercise::reference_shares(
       int64_t global = 0;
       for (const Batch& other : batches) global += supervised(other.terms[t].weights);
       const at::Tensor weights = batches[rank].terms[t].weights.to(device_);
-      objective = objective + train::weighted_sum(losses[rank][t], weights) *
+      objective = objective + run::weighted_sum(losses[rank][t], weights) *
                                   (terms_[t].coefficient / static_cast<double>(global));
     }
     shares.push_back(gradient(objective));
@@ -188,7 +188,7 @@ ModelStep ModelExercise::step(const std::vector<int64_t>& counts) {
   ModelStep result;
   result.counts = counts;
   result.reference_norm = total.norm().item<double>();
-  for (const train::Job* job : reducers_) {
+  for (const run::Job* job : reducers_) {
     at::Tensor sum;
     for (const at::Tensor& objective : reduced(*job, terms_, batches, all)) {
       const at::Tensor of_rank = gradient(objective);

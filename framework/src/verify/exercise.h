@@ -1,6 +1,6 @@
 #pragma once
 
-#include "train/job.h"
+#include "run/job.h"
 #include "verify/loss_check.h"
 #include "verify/parity.h"
 
@@ -35,7 +35,7 @@ class ModelExercise {
  public:
   /// Picks the first two training examples with at least `longest` supervised positions. Throws
   /// DataError when there are not two, or no prepared data.
-  ModelExercise(train::Job& model, std::vector<const train::Job*> reducers, int64_t longest);
+  ModelExercise(run::Job& model, std::vector<const run::Job*> reducers, int64_t longest);
 
   ModelStep step(const std::vector<int64_t>& counts);
   const std::vector<ExampleId>& examples() const { return examples_; }
@@ -50,8 +50,8 @@ class ModelExercise {
   GradientSet gradient_set(const std::string& recipe, const at::Tensor& flat,
                            const std::vector<int64_t>& counts) const;
 
-  train::Job& model_;
-  std::vector<const train::Job*> reducers_;
+  run::Job& model_;
+  std::vector<const run::Job*> reducers_;
   c10::Device device_;
   Digest data_;
   std::vector<NamedTensor> parameters_;

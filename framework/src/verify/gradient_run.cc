@@ -1,5 +1,6 @@
 #include "verify/gradient_run.h"
 
+#include "train/divisor_check.h"
 #include "train/trainer.h"
 
 #include <fmt/format.h>
@@ -9,21 +10,21 @@
 namespace tally::verify {
 namespace {
 
-using train::RankSession;
+using run::RankSession;
 
-/// Follows the accumulated gradient through the passes of each window.
-class Capture {
+/// Follows the accumulated gradient through the passes of each window; updates nothing.
+class Capture final : public train::Observer {
  public:
   Capture(RankSession& session, GradientSet& set) : session_(session), set_(set) {}
 
-  void after_pass(const Pass& pass, int64_t shard) {
+  void after_pass(const Pass& pass, int64_t shard) override {
     if (session_.world() > 1 || shard < 0) return;
     if (pass.index == 0) by_shard_.assign(static_cast<size_t>(set_.shards), at::Tensor());
     by_shard_[static_cast<size_t>(shard)] = flat();
     last_shard_ = static_cast<size_t>(shard);
   }
 
-  bool after_reduction(int64_t window) {
+  bool after_reduction(int64_t window) override {
     WindowGradient gradient;
     gradient.window = window;
     for (const NamedTensor& named : session_.parameters().named_gradients()) {
@@ -31,10 +32,16 @@ class Capture {
           {named.name, named.tensor.to(at::kCPU, /*non_blocking=*/false, /*copy=*/true)});
     }
     gradient.by_shard = shares_of_shards();
-    session_.require_equal_digest(train::digest_of(gradient.total),
+    session_.require_equal_digest(run::digest_of(gradient.total),
                                   fmt::format("the reduced gradient of window {}", window));
     set_.windows.push_back(std::move(gradient));
     return false;
+  }
+
+  void on_metrics(const train::WindowMetrics& metrics) override {
+    for (WindowGradient& window : set_.windows) {
+      if (window.window == metrics.window) window.counts_by_rank = metrics.counts_by_rank;
+    }
   }
 
  private:
@@ -67,7 +74,7 @@ class Capture {
 }  // namespace
 
 GradientSet compute_gradients(RankSession& session, int64_t windows) {
-  const train::Job& job = session.job();
+  const run::Job& job = session.job();
   GradientSet set;
   set.recipe = job.settings.name;
   set.digest = job.recipe.digest();
@@ -75,22 +82,16 @@ GradientSet compute_gradients(RankSession& session, int64_t windows) {
   set.world = session.world();
   set.shards = job.settings.shards;
   Capture capture(session, set);
-  train::TrainerOptions options;
-  options.after_pass = [&](const Pass& pass, int64_t shard) { capture.after_pass(pass, shard); };
-  options.after_reduction = [&](int64_t window) { return capture.after_reduction(window); };
-  options.on_metrics = [&](const train::WindowMetrics& metrics) {
-    for (WindowGradient& window : set.windows) {
-      if (window.window == metrics.window) window.counts_by_rank = metrics.counts_by_rank;
-    }
-  };
-  train::Trainer trainer(session, options);
+  const int64_t divisor = train::measure_divisor(session);
+  run::TrainingState state(session);
+  train::Trainer trainer(session, state, divisor, capture, {});
   trainer.run_until(windows);
   if (static_cast<int64_t>(set.windows.size()) != windows) {
     throw DataError(
         fmt::format("{} windows were asked for, but the data of recipe '{}' end after {}", windows,
                     job.settings.name, set.windows.size()));
   }
-  const train::WindowHistory& history = trainer.state().history();
+  const run::WindowHistory& history = state.position().history();
   set.chain = history.chain;
   if (!history.last.empty() && !history.last.front().shards.empty()) {
     set.accumulation = static_cast<int64_t>(history.last.front().shards.front().size());

@@ -120,7 +120,7 @@ TEST_F(CheckpointDamage, FolderInPlaceOfAFile) {
 TEST_F(CheckpointDamage, ManifestThatLeavesTheFolder) {
   put(folder_ / "recipe.toml", files_["recipe.toml"]);
   Manifest changed = manifest();
-  for (FileEntry& entry : changed.files) {
+  for (files::FileEntry& entry : changed.files) {
     if (entry.name == "recipe.toml") entry.name = "../recipe.toml";
   }
   sign(changed.to_json());
@@ -160,7 +160,7 @@ TEST_F(CheckpointDamage, FolderNamedAfterAnotherWindow) {
 TEST_F(CheckpointDamage, RankFileOfAnotherRankUnderASignedManifest) {
   put(step_ / "rank-1.safetensors", files_["rank-0.safetensors"]);
   Manifest changed = manifest();
-  for (FileEntry& entry : changed.files) {
+  for (files::FileEntry& entry : changed.files) {
     if (entry.name == "rank-1.safetensors")
       entry = {entry.name, static_cast<int64_t>(files_["rank-0.safetensors"].size()),
                sha256(files_["rank-0.safetensors"])};

@@ -1,7 +1,7 @@
 #include "checkpoint/checkpoint.h"
 
-#include "faulty_file_system.h"
 #include "sample_checkpoint.h"
+#include "support/faulty_file_system.h"
 
 #include <gmock/gmock.h>
 #include <sched.h>
@@ -94,7 +94,7 @@ TEST(CheckpointFaults, AFullDiskLeavesTheOldStep) {
   if (!reason.empty()) GTEST_SKIP() << "cannot mount a small tmpfs here: " << reason;
   save_sample(disk, 50, 1);
   const CheckpointWriter writer(disk, 60, 1);
-  const FileEntry rank_file = writer.write_rank_file(0, sample_states(2, 0));
+  const files::FileEntry rank_file = writer.write_rank_file(0, sample_states(2, 0));
   CheckpointContent large = sample_content(2);
   large.model.push_back({"large", at::zeros({1 << 16})});
   EXPECT_EQ(error_of<DataError>([&] { writer.publish(large, {rank_file}); }),

@@ -80,8 +80,8 @@ TEST(Checkpoint, IgnoresWhatACrashLeftInTheStagingFolder) {
 TEST(Checkpoint, RefusesToPublishWithoutEveryRank) {
   TemporaryFolder folder;
   const CheckpointWriter writer(folder.path(), 50, 2);
-  const FileEntry first = writer.write_rank_file(0, sample_states(1, 0));
-  const FileEntry second = writer.write_rank_file(1, sample_states(1, 1));
+  const files::FileEntry first = writer.write_rank_file(0, sample_states(1, 0));
+  const files::FileEntry second = writer.write_rank_file(1, sample_states(1, 1));
   std::filesystem::remove(writer.staging() / "rank-1.safetensors");
   EXPECT_THAT(
       error_of<DataError>([&] {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "checkpoint/file_system.h"
+#include "files/file_system.h"
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ namespace tally::checkpoint {
 /// The model is what POSIX promises and no more: bytes are safe once their file was synced after
 /// they were written, names once their folder was. Every other change may be on the disk or not,
 /// whatever came before or after it, and bytes also in part. A rename or an exchange is one change.
-class CrashDisk : public FileSystem {
+class CrashDisk : public files::FileSystem {
  public:
   /// How much of an unsynced change is on the disk: 0 to 1. Names are there from 0.5 on.
   using Share = std::function<double(size_t change)>;
@@ -62,7 +62,7 @@ class CrashDisk : public FileSystem {
   }
 
   int open(const std::filesystem::path& path, int flags, mode_t mode) override {
-    const int file = FileSystem::open(path, flags, mode);
+    const int file = files::FileSystem::open(path, flags, mode);
     if (file < 0) return file;
     std::optional<size_t> node = find(path);
     if (!node) {
@@ -73,7 +73,7 @@ class CrashDisk : public FileSystem {
     return file;
   }
   ssize_t write(int file, const void* data, size_t size) override {
-    const ssize_t written = FileSystem::write(file, data, size);
+    const ssize_t written = files::FileSystem::write(file, data, size);
     if (written <= 0) return written;
     Change change{Kind::kData, files_.at(file), "write"};
     change.offset = now_[change.node].bytes.size();
@@ -82,35 +82,35 @@ class CrashDisk : public FileSystem {
     return written;
   }
   int fsync(int file) override {
-    const int result = FileSystem::fsync(file);
+    const int result = files::FileSystem::fsync(file);
     if (result == 0) record({Kind::kSync, files_.at(file), "sync"});
     return result;
   }
   int make_folder(const std::filesystem::path& path, mode_t mode) override {
-    const int result = FileSystem::make_folder(path, mode);
+    const int result = files::FileSystem::make_folder(path, mode);
     if (result == 0) name(path, add_node(/*folder=*/true), "make folder");
     return result;
   }
   int rename(const std::filesystem::path& from, const std::filesystem::path& to) override {
     const std::optional<size_t> node = find(from);
-    const int result = FileSystem::rename(from, to);
+    const int result = files::FileSystem::rename(from, to);
     if (result == 0) names(from, to, std::nullopt, node, "rename");
     return result;
   }
   int exchange(const std::filesystem::path& one, const std::filesystem::path& other) override {
     const std::optional<size_t> first = find(one);
     const std::optional<size_t> second = find(other);
-    const int result = FileSystem::exchange(one, other);
+    const int result = files::FileSystem::exchange(one, other);
     if (result == 0) names(one, other, second, first, "exchange");
     return result;
   }
   int remove_file(const std::filesystem::path& path) override {
-    const int result = FileSystem::remove_file(path);
+    const int result = files::FileSystem::remove_file(path);
     if (result == 0) name(path, std::nullopt, "remove");
     return result;
   }
   int remove_folder(const std::filesystem::path& path) override {
-    const int result = FileSystem::remove_folder(path);
+    const int result = files::FileSystem::remove_folder(path);
     if (result == 0) name(path, std::nullopt, "remove folder");
     return result;
   }

@@ -1,7 +1,7 @@
 #include "checkpoint/checkpoint.h"
 
-#include "checkpoint/atomic_file.h"
 #include "crash_disk.h"
+#include "files/atomic_file.h"
 #include "sample_checkpoint.h"
 
 #include <fcntl.h>
@@ -102,7 +102,7 @@ TEST_F(CrashStates, AnOlderStepGoesWholeAndOnlyOnceTheNewerIsThere) {
 TEST_F(CrashStates, AFileThatIsReplacedIsTheOldOneOrTheNewOne) {
   put(disk_ / "summary.json", "old");
   CrashDisk disk(disk_);
-  replace_file(disk_ / "summary.json", "new content", disk);
+  files::replace_file(disk_ / "summary.json", "new content", disk);
   std::map<std::string, int64_t> seen;
   for_each_crash(disk, folder_.path(),
                  [&](const fs::path& state, bool saved, const std::string& what) {

@@ -1,6 +1,6 @@
 #include "checkpoint/data_lock.h"
 
-#include "temporary_folder.h"
+#include "support/temporary_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

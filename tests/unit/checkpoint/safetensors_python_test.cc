@@ -1,7 +1,7 @@
 #include "checkpoint/safetensors.h"
 
 #include "sample_tensors.h"
-#include "temporary_folder.h"
+#include "support/temporary_folder.h"
 
 #include <sys/wait.h>
 

@@ -1,8 +1,8 @@
 #include "checkpoint/safetensors.h"
 
-#include "faulty_file_system.h"
 #include "sample_tensors.h"
-#include "temporary_folder.h"
+#include "support/faulty_file_system.h"
+#include "support/temporary_folder.h"
 
 #include <gmock/gmock.h>
 #include <tally/error.h>
@@ -63,7 +63,7 @@ TEST(Safetensors, GivesTheSameBytesInWhateverOrderTheTensorsCome) {
   for (int i = 0; i < 20; ++i)
     tensors.push_back({"t" + std::to_string(i),
                        random_tensor(random, kAllDtypes[random() % std::size(kAllDtypes)], {3})});
-  const FileEntry first = save_safetensors(folder / "a", tensors);
+  const files::FileEntry first = save_safetensors(folder / "a", tensors);
   std::shuffle(tensors.begin(), tensors.end(), random);
   EXPECT_EQ(save_safetensors(folder / "a", tensors), first);
   EXPECT_EQ(first.digest, sha256(content_of(folder / "a")));
@@ -118,7 +118,7 @@ TEST(Safetensors, ReadsThroughInterruptionsAndShortReads) {
   system.interrupt = true;
   system.longest = 5;
   save_safetensors(folder / "a", {{"x", at::arange(100)}}, {}, system);
-  const TensorFile file = load_safetensors(folder / "a", Links::kFollow, system);
+  const TensorFile file = load_safetensors(folder / "a", files::Links::kFollow, system);
   expect_same(tensor_of(file.tensors, "x"), at::arange(100), "x");
 }
 

@@ -2,7 +2,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "sample_tensors.h"
-#include "temporary_folder.h"
+#include "support/temporary_folder.h"
 
 #include <filesystem>
 #include <string>
@@ -33,10 +33,10 @@ inline StateBundle sample_states(int64_t seed, int64_t rank) {
 
 /// Saves as the ranks and then rank 0 do; a failure is discarded, as rank 0 does.
 inline void save_sample(const std::filesystem::path& folder, int64_t window, int64_t seed,
-                        int64_t world = 2, FileSystem& system = FileSystem::real()) {
+                        int64_t world = 2, files::FileSystem& system = files::FileSystem::real()) {
   const CheckpointWriter writer(folder, window, world, system);
   try {
-    std::vector<FileEntry> entries;
+    std::vector<files::FileEntry> entries;
     for (int64_t rank = 0; rank < world; ++rank)
       entries.push_back(writer.write_rank_file(rank, sample_states(seed, rank)));
     writer.publish(sample_content(seed), entries);

@@ -1,7 +1,7 @@
 #include "checkpoint/state_file.h"
 
 #include "sample_tensors.h"
-#include "temporary_folder.h"
+#include "support/temporary_folder.h"
 
 #include <gmock/gmock.h>
 #include <tally/error.h>
@@ -16,10 +16,10 @@ using testing::HasSubstr;
 
 StateBundle reloaded(const StateBundle& bundle, const std::filesystem::path& path,
                      const Metadata& extra = {}) {
-  FileWriter out(path);
+  files::FileWriter out(path);
   bundle.write(out, extra);
   out.finish();
-  FileReader in(path, Links::kRefuse);
+  files::FileReader in(path, files::Links::kRefuse);
   return StateBundle::read(in);
 }
 
@@ -137,7 +137,7 @@ TEST(StateBundle, RefusesAnIdThatIsNoneOrThatIsTaken) {
 TEST(StateBundle, RefusesAFileWithValuesOfNoState) {
   TemporaryFolder folder;
   save_safetensors(folder / "a", {{"weight", at::ones({1})}});
-  FileReader file(folder / "a", Links::kRefuse);
+  files::FileReader file(folder / "a", files::Links::kRefuse);
   EXPECT_EQ(error_of<DataError>([&] { StateBundle::read(file); }),
             "cannot use " + (folder / "a").string() +
                 ": 'weight' belongs to no state of the file; it is damaged, so take another copy");

@@ -1,6 +1,6 @@
 #include "distributed/board.h"
 
-#include "rank_threads.h"
+#include "support/rank_threads.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 #include "distributed/gradient_buckets.h"
 
 #include "random_model.h"
-#include "rank_threads.h"
+#include "support/rank_threads.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include "distributed/gradient_buckets.h"
-#include "rank_threads.h"
 #include "reducer_oracle.h"
+#include "support/rank_threads.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "distributed/rendezvous.h"
 
-#include "rank_threads.h"
+#include "support/rank_threads.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

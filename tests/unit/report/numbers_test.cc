@@ -56,9 +56,10 @@ TEST(Bytes, UsesPowersOf1024) {
   EXPECT_EQ(bytes(std::numeric_limits<int64_t>::min()), "-8.0 EiB");
 }
 
-TEST(Percent, ShowsOneDecimal) {
-  EXPECT_EQ(percent(0.12345), "12.3 %");
-  EXPECT_EQ(percent(1), "100.0 %");
+TEST(Numbers, CountOneThingOrMany) {
+  EXPECT_EQ(counted(0, "window"), "0 windows");
+  EXPECT_EQ(counted(1, "window"), "1 window");
+  EXPECT_EQ(counted(2, "rank"), "2 ranks");
 }
 
 }  // namespace

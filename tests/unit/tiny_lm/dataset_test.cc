@@ -1,6 +1,6 @@
 #include "dataset.h"
 
-#include "temporary_folder.h"
+#include "support/temporary_folder.h"
 
 #include <tally/error.h>
 
@@ -10,6 +10,10 @@
 
 namespace tiny_lm {
 namespace {
+
+using tally::content_of;
+using tally::put;
+using tally::TemporaryFolder;
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -39,24 +43,24 @@ TEST(Dataset, ReadsWhatItWrote) {
   write_dataset(file, dataset);
   EXPECT_TRUE(read_dataset(file) == dataset);
   EXPECT_FALSE(std::filesystem::exists(folder / "data.jsonl.tmp"));
-  EXPECT_THAT(bytes_of(file),
+  EXPECT_THAT(content_of(file),
               StartsWith(R"({"input_ids":[0,1,2,3],"labels":[-100,2,3,-100],"split":"train"})"
                          "\n"));
 }
 
 TEST(Dataset, ReadsFilesOfOtherPrograms) {
   const TemporaryFolder folder;
-  const Dataset dataset = read_dataset(write_text(
-      folder / "data.jsonl",
-      "\xef\xbb\xbf" + std::string(kGood) + "\r\n\n \t\r\n" +
-          R"({"id": {"a": [1.5]}, "split": "validation", "labels": [-100], "input_ids": [3]})" +
-          "\n" + kGood));
+  const Dataset dataset = read_dataset(
+      put(folder / "data.jsonl",
+          "\xef\xbb\xbf" + std::string(kGood) + "\r\n\n \t\r\n" +
+              R"({"id": {"a": [1.5]}, "split": "validation", "labels": [-100], "input_ids": [3]})" +
+              "\n" + kGood));
   ASSERT_EQ(dataset.size(), 2U);
   ASSERT_EQ(dataset.at("train").size(), 2U);
   EXPECT_THAT(dataset.at("train")[1].ids, ElementsAre(0, 1));
   EXPECT_THAT(dataset.at("train")[1].labels, ElementsAre(1, 2));
   EXPECT_THAT(dataset.at("validation")[0].labels, ElementsAre(-100));
-  EXPECT_TRUE(read_dataset(write_text(folder / "empty.jsonl", "")).empty());
+  EXPECT_TRUE(read_dataset(put(folder / "empty.jsonl", "")).empty());
 }
 
 TEST(Dataset, NamesFileLineAndFaultOfAMalformedRecord) {
@@ -106,7 +110,7 @@ TEST(Dataset, NamesFileLineAndFaultOfAMalformedRecord) {
       const TemporaryFolder folder;
       std::string text;
       for (int i = 0; i < before; ++i) text += std::string(kGood) + "\n";
-      const auto file = write_text(folder / "data.jsonl", text + line + "\n" + kGood + "\n");
+      const auto file = put(folder / "data.jsonl", text + line + "\n" + kGood + "\n");
       const std::string place = file.string() + ":" + std::to_string(before + 1) + ": ";
       EXPECT_THAT([&] { read_dataset(file); },
                   ThrowsMessage<tally::DataError>(AllOf(StartsWith(place), HasSubstr(message))))
@@ -119,9 +123,9 @@ TEST(Dataset, ReadsALineOfTheGreatestLength) {
   const TemporaryFolder folder;
   const std::string line = kGood + std::string((size_t{1} << 20) - sizeof kGood + 1, ' ');
   for (const char* end : {"", "\n"}) {
-    EXPECT_EQ(read_dataset(write_text(folder / "data.jsonl", line + end)).at("train").size(), 1U);
+    EXPECT_EQ(read_dataset(put(folder / "data.jsonl", line + end)).at("train").size(), 1U);
   }
-  EXPECT_THROW(read_dataset(write_text(folder / "data.jsonl", line + "  \n")), tally::DataError);
+  EXPECT_THROW(read_dataset(put(folder / "data.jsonl", line + "  \n")), tally::DataError);
 }
 
 TEST(Dataset, GivesTheSystemsReasonWhenItCannotRead) {
@@ -140,12 +144,12 @@ TEST(Dataset, GivesTheSystemsReasonWhenItCannotWriteAndLeavesNothing) {
   EXPECT_THAT([&] { write_dataset(folder / "absent/data.jsonl", dataset); },
               ThrowsMessage<tally::DataError>(
                   AllOf(HasSubstr("creating"), HasSubstr("No such file or directory"))));
-  const auto old = write_text(folder / "data.jsonl", "old");
+  const auto old = put(folder / "data.jsonl", "old");
   std::filesystem::create_symlink("/dev/full", folder / "data.jsonl.tmp");
   EXPECT_THAT([&] { write_dataset(old, dataset); },
               ThrowsMessage<tally::DataError>(
                   AllOf(HasSubstr("writing"), HasSubstr("No space left on device"))));
-  EXPECT_EQ(bytes_of(old), "old");
+  EXPECT_EQ(content_of(old), "old");
   EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(folder / "data.jsonl.tmp")));
   std::filesystem::create_directory(folder / "folder.jsonl");
   EXPECT_THAT([&] { write_dataset(folder / "folder.jsonl", dataset); },

@@ -1,6 +1,6 @@
 #include "dataset.h"
 #include "generator.h"
-#include "temporary_folder.h"
+#include "support/temporary_folder.h"
 
 #include <tally/plugin.h>
 #include <tally/testing/fakes.h>
@@ -19,6 +19,10 @@ extern "C" const tally::PluginDescriptor tally_plugin_v1;
 
 namespace {
 
+using tally::content_of;
+using tally::put;
+using tally::TemporaryFolder;
+
 using tally::testing::FakeConfig;
 using tally::testing::FakeContext;
 using testing::AllOf;
@@ -35,7 +39,7 @@ struct Subject {
 
   /// The task over its own data, of which `text` is the file if it is given.
   Subject& prepare(const std::optional<std::string>& text = std::nullopt) {
-    if (text) write_text(folder / "tiny_lm.jsonl", *text);
+    if (text) put(folder / "tiny_lm.jsonl", *text);
     task->prepare(folder.path());
     task->initialise(1);
     task->to(at::kCPU);
@@ -100,23 +104,23 @@ TEST(TinyLm, PreparesTheSameBytesOnceAndWhateverTheRecipesSeed) {
   Subject first({}, 1);
   first.prepare();
   const auto file = first.folder / "tiny_lm.jsonl";
-  const std::string bytes = bytes_of(file);
+  const std::string bytes = content_of(file);
   const auto written = std::filesystem::last_write_time(file);
   first.prepare();
-  EXPECT_EQ(bytes_of(file), bytes);
+  EXPECT_EQ(content_of(file), bytes);
   EXPECT_EQ(std::filesystem::last_write_time(file), written);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(first.folder.path()), {}), 1);
   Subject second({{"labels", std::string("inputs")}, {"prompt_length", int64_t{3}}}, 2);
-  EXPECT_EQ(bytes_of(second.prepare().folder / "tiny_lm.jsonl"), bytes);
+  EXPECT_EQ(content_of(second.prepare().folder / "tiny_lm.jsonl"), bytes);
   Subject third({{"data_seed", int64_t{1}}}, 1);
-  EXPECT_NE(bytes_of(third.prepare().folder / "tiny_lm.jsonl"), bytes);
+  EXPECT_NE(content_of(third.prepare().folder / "tiny_lm.jsonl"), bytes);
 }
 
 TEST(TinyLm, MakesItsFolderOrSaysWhyNot) {
   Subject subject;
   subject.task->prepare(subject.folder / "a/b");
   EXPECT_TRUE(std::filesystem::exists(subject.folder / "a/b/tiny_lm.jsonl"));
-  write_text(subject.folder / "file", "");
+  put(subject.folder / "file", "");
   EXPECT_THAT([&] { subject.task->prepare(subject.folder / "file/data"); },
               ThrowsMessage<tally::DataError>(HasSubstr("Not a directory")));
 }

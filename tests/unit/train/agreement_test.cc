@@ -1,6 +1,6 @@
 // What all ranks must agree on before a window, and how they end together.
-#include "scripted_run.h"
-#include "train/stop_request.h"
+#include "run/stop_request.h"
+#include "support/scripted_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(SamplerAgreementTest, ASamplerThatEndsEarlierOnOneRankIsNamed) {
 TEST(SamplerAgreementTest, TheWindowBeforeIsRunOnEveryRankAndTheReasonIsOnTheBoard) {
   ScriptedOptions options{.world = 3, .windows = 4};
   std::shared_ptr<distributed::Board> board;
-  options.after_pass = [&](RankSession& session, const Pass&) {
+  options.after_pass = [&](run::RankSession& session, const Pass&) {
     if (session.rank() == 0) board = session.board().board();
     // The loader has long failed when the others come to this window.
     if (session.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -104,7 +104,7 @@ TEST(StopTest, AllRanksStopAtTheSameWindowAtMostTwoLater) {
   options.stop_signal = [&](int64_t rank) -> int64_t {
     return rank == 1 && asked.load() ? SIGTERM : 0;
   };
-  options.after_pass = [&](RankSession& session, const Pass& pass) {
+  options.after_pass = [&](run::RankSession& session, const Pass& pass) {
     if (session.rank() != 1 || pass.window != 5) return;
     asked_in = pass.window;
     asked = true;
@@ -133,7 +133,7 @@ TEST(StopTest, ASignalBeforeTheFirstWindowStopsBeforeIt) {
 void install_at_window_7(std::chrono::milliseconds grace) {
   distributed::BoardWriter board(distributed::Board::in_memory(1), 0);
   board.window(7);
-  install_stop_signals(grace, board);
+  run::install_stop_signals(grace, board);
 }
 
 void send_from_another_process(int signal) {
@@ -147,9 +147,9 @@ TEST(StopRequestDeathTest, TheFirstSignalAsksAndTheSecondEnds) {
   EXPECT_EXIT(
       {
         install_at_window_7(std::chrono::minutes(1));
-        if (stop_signal() != 0) std::_Exit(1);
+        if (run::stop_signal() != 0) std::_Exit(1);
         std::raise(SIGTERM);
-        if (stop_signal() != SIGTERM || stop_request().window != 7) std::_Exit(2);
+        if (run::stop_signal() != SIGTERM || run::stop_request().window != 7) std::_Exit(2);
         std::raise(SIGUSR1);
         std::_Exit(3);
       },
@@ -162,7 +162,7 @@ TEST(StopRequestDeathTest, TheSameSignalByASecondWayIsOneStop) {
         install_at_window_7(std::chrono::minutes(1));
         send_from_another_process(SIGTERM);
         std::raise(SIGTERM);
-        if (stop_signal() != SIGTERM) std::_Exit(2);
+        if (run::stop_signal() != SIGTERM) std::_Exit(2);
         std::_Exit(0);
       },
       ::testing::ExitedWithCode(0), "");
@@ -187,7 +187,7 @@ TEST(StopRequestDeathTest, ABlockedSignalIsTakenWhenItCanBe) {
         ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
         ::kill(::getpid(), SIGINT);
         install_at_window_7(std::chrono::minutes(1));
-        std::_Exit(stop_signal() == SIGINT ? 0 : 1);
+        std::_Exit(run::stop_signal() == SIGINT ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "");
 }

@@ -1,6 +1,6 @@
 #include "train/divisor_check.h"
 
-#include "scripted_run.h"
+#include "support/scripted_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "scripted_run.h"
+#include "support/scripted_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include "train/evaluation.h"
 
-#include "train/losses.h"
+#include "run/losses.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -163,9 +163,9 @@ TEST_F(EvaluationTest, ABatchWithoutOneOfTheTermsIsThePluginsFault) {
   const Batch batch = task_.call([](Task& task) {
     return task.load("test", {0, 1}, std::nullopt);
   });
-  EXPECT_EQ(count(reducer_, batch, 2), (std::vector<int64_t>{3, 2}));
+  EXPECT_EQ(run::count(reducer_, batch, 2), (std::vector<int64_t>{3, 2}));
   try {
-    count(reducer_, batch, 3);
+    run::count(reducer_, batch, 3);
     FAIL() << "a term of three is missing";
   } catch (const PluginError& error) {
     EXPECT_THAT(error.what(), HasSubstr("a batch of the task has 2 terms of 3"));

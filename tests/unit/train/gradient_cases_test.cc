@@ -1,5 +1,5 @@
-#include "case_file.h"
-#include "scripted_run.h"
+#include "support/case_file.h"
+#include "support/scripted_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

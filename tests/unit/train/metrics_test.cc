@@ -1,13 +1,11 @@
 #include "train/metrics.h"
 
-#include "temporary_folder.h"
+#include "support/temporary_folder.h"
 
 #include <gtest/gtest.h>
 
 namespace tally::train {
 namespace {
-
-using checkpoint::TemporaryFolder;
 
 MetricsLog log_in(const std::filesystem::path& file) {
   return {file, {{.name = "main", .unit = "token"}}, 1};
@@ -20,23 +18,23 @@ TEST(MetricsFile, ARunThatGoesOnKeepsTheLinesOfItsWindows) {
   const std::vector<std::string> rests{"", "{\"window\":2,\"loss\":1.0}\n", "{\"window\":2,\"lo",
                                        "\n", "{\"window\":\"x\"}\n{\"window\":1}\n"};
   for (const std::string& rest : rests) {
-    checkpoint::put(file, two + rest);
+    put(file, two + rest);
     log_in(file).open(2);
-    EXPECT_EQ(checkpoint::content_of(file), two) << rest;
+    EXPECT_EQ(content_of(file), two) << rest;
   }
 }
 
 TEST(MetricsFile, ARunFromItsFirstWindowStartsAnEmptyFile) {
   const TemporaryFolder folder;
-  checkpoint::put(folder / "metrics.jsonl", "{\"window\":0}\n");
+  put(folder / "metrics.jsonl", "{\"window\":0}\n");
   log_in(folder / "metrics.jsonl").open(0);
-  EXPECT_EQ(checkpoint::content_of(folder / "metrics.jsonl"), "");
+  EXPECT_EQ(content_of(folder / "metrics.jsonl"), "");
 }
 
 TEST(MetricsFile, ARunThatGoesOnElsewhereStartsAnEmptyFile) {
   const TemporaryFolder folder;
   log_in(folder / "metrics.jsonl").open(7);
-  EXPECT_EQ(checkpoint::content_of(folder / "metrics.jsonl"), "");
+  EXPECT_EQ(content_of(folder / "metrics.jsonl"), "");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The kinds of cases that state a property other than a gradient.
-#include "case_file.h"
-#include "scripted_run.h"
+#include "support/case_file.h"
+#include "support/scripted_run.h"
 
 #include <gtest/gtest.h>
 

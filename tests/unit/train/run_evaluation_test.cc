@@ -1,5 +1,5 @@
 // Evaluations between the windows of a run.
-#include "scripted_run.h"
+#include "support/scripted_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include "train/window.h"
 
-#include "scripted_run.h"
+#include "support/scripted_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

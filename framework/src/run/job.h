@@ -1,0 +1,30 @@
+#pragma once
+
+#include "plugin/hook_factory.h"
+#include "recipe/recipe.h"
+#include "run/optimizer.h"
+#include "run/settings.h"
+
+#include <memory>
+#include <vector>
+
+namespace tally::run {
+
+/// A recipe with its hooks made and every key read.
+struct Job {
+  recipe::Recipe recipe;
+  Settings settings;
+  OptimizerOptions optimizer;
+  std::unique_ptr<plugin::HookFactory> factory;  ///< Owns what the hooks refer to: outlives them.
+  plugin::Hooked<Task> task;
+  plugin::Hooked<Sampler> sampler;
+  plugin::Hooked<LossReducer> reducer;
+  plugin::Hooked<SyncPolicy> policy;
+  std::vector<plugin::Hooked<StateProvider>> providers;
+};
+
+/// Throws ConfigError for a recipe that cannot be used, an unread key among it, and PluginError.
+Job assemble(const recipe::Recipe& recipe,
+             const std::vector<std::filesystem::path>& plugin_folders);
+
+}  // namespace tally::run

@@ -1,0 +1,88 @@
+#include "run/settings.h"
+
+#include <fmt/format.h>
+#include <tally/error.h>
+
+#include <limits>
+
+namespace tally::run {
+namespace {
+
+constexpr int64_t kMaxRanks = 1 << 20;
+constexpr double kShortestGrace = 0.001;
+constexpr int64_t kMaxSeconds = 7 * 24 * 3600;
+constexpr int64_t kAnyCount = std::numeric_limits<int64_t>::max();
+
+void read_run(const recipe::Section& run, Settings& settings) {
+  settings.ranks = run.integer_in("ranks", 1, 1, kMaxRanks);
+  const double seconds = run.number("timeout", 300.0);
+  if (!(seconds > 0.0 && seconds <= static_cast<double>(kMaxSeconds))) {
+    run.reject("timeout", fmt::format("must be more than 0 and at most {} seconds", kMaxSeconds));
+  }
+  settings.timeout = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
+  settings.threads = run.integer_in("threads", 1, 1, 1024);
+  settings.device = run.choice("device", "auto", {"auto", "cpu", "cuda"});
+  settings.backend = run.choice("backend", "auto", {"auto", "gloo", "nccl"});
+  settings.deterministic = run.boolean("deterministic", true);
+  settings.allow_idle_ranks = run.boolean("allow_idle_ranks", false);
+  settings.bucket_bytes = run.integer_in("bucket_bytes", int64_t{25} << 20, 1, kAnyCount);
+}
+
+void read_train(const recipe::Section& train, Settings& settings) {
+  settings.updates = train.integer_in("updates", 100, 1, kAnyCount);
+  settings.stop_at = train.integer_in("stop_at", settings.updates, 1, kAnyCount);
+  settings.skip_empty_windows =
+      train.choice("on_empty_window", "error", {"error", "skip"}) == "skip";
+  settings.clip_norm = train.number("clip_norm", 0.0);
+  if (!(settings.clip_norm >= 0.0))
+    train.reject("clip_norm", "must be at least 0 (0 = no clipping)");
+}
+
+void read_checkpoint(const recipe::Section& section, Settings& settings) {
+  settings.checkpoint_folder = section.text("folder", "artifacts/checkpoints");
+  settings.checkpoint_every = section.integer_in("every", 0, 0, kAnyCount);
+  settings.checkpoint_at = section.integers("at", std::vector<int64_t>{});
+  settings.checkpoint_keep = section.integer_in("keep", 0, 0, kAnyCount);
+  settings.async_checkpoint = section.boolean("async", false);
+  settings.warn_on_failed_checkpoint =
+      section.choice("on_error", "stop", {"stop", "warn"}) == "warn";
+  const double seconds = section.number("grace_seconds", 60.0);
+  if (!(seconds >= kShortestGrace && seconds <= static_cast<double>(kMaxSeconds))) {
+    section.reject("grace_seconds",
+                   fmt::format("must be at least {} and at most {}", kShortestGrace, kMaxSeconds));
+  }
+  settings.stop_grace = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
+}
+
+void read_evaluate(const recipe::Section& section, Settings& settings) {
+  settings.evaluate_every = section.integer_in("every", 0, 0, kAnyCount);
+  settings.evaluation_split =
+      section.choice("split", "validation", {"validation", "test", "train"});
+  settings.evaluation_batch_size = section.integer_in("batch_size", 8, 1, kAnyCount);
+}
+
+}  // namespace
+
+Settings read_settings(const recipe::Recipe& recipe) {
+  Settings settings;
+  const recipe::Section root = recipe.section("");
+  settings.name = recipe.name();
+  settings.seed = root.integer_in("seed", 1, 0, kAnyCount);
+  settings.keyed_rng = root.choice("rng", "stream", {"stream", "keyed"}) == "keyed";
+  read_run(recipe.section("run"), settings);
+  read_train(recipe.section("train"), settings);
+  settings.data_folder = recipe.section("data").text("folder", "data");
+  read_checkpoint(recipe.section("checkpoint"), settings);
+  read_evaluate(recipe.section("evaluate"), settings);
+  settings.shards = recipe.section("sampler").integer_in("shards", std::nullopt, 1, kMaxRanks);
+  if (settings.ranks > settings.shards && !settings.allow_idle_ranks) {
+    recipe.section("run").reject(
+        "ranks", fmt::format("must be at most sampler.shards = {}, since rank r runs the shards s "
+                             "with s % ranks == r; "
+                             "lower it, raise sampler.shards, or set run.allow_idle_ranks = true",
+                             settings.shards));
+  }
+  return settings;
+}
+
+}  // namespace tally::run

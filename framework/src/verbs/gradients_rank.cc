@@ -1,0 +1,40 @@
+#include "cli/rank_process.h"
+#include "verbs/gradients.h"
+#include "verbs/verbs.h"
+#include "verify/gradient_run.h"
+
+#include <tally/error.h>
+
+#include <memory>
+
+namespace tally::verbs {
+namespace {
+
+struct GradientsOptions {
+  cli::RecipeOptions recipe;
+  std::string file;
+  int64_t windows = 1;
+};
+
+int run(const GradientsOptions& options, const cli::Terminal& /*terminal*/) {
+  if (!cli::is_rank()) return launch_gradients(options.recipe, options.file, options.windows);
+  run::Job job = options.recipe.assemble(options.file);
+  cli::run_as_rank(job, [&](run::RankSession& session) {
+    const verify::GradientSet set = verify::compute_gradients(session, options.windows);
+    if (session.rank() == 0) verify::save_gradients(gradients_file(set.recipe), set);
+    return 0;
+  });
+}
+
+}  // namespace
+
+cli::RunVerb declare_gradients(cli::Arguments arguments) {
+  auto options = std::make_shared<GradientsOptions>();
+  arguments.required_file("recipe", options->file, "Recipe file");
+  arguments.count("--windows", options->windows, 1, kMaxWindows,
+                  "How many windows, from the first");
+  options->recipe.declare(arguments);
+  return [options](const cli::Terminal& terminal) { return run(*options, terminal); };
+}
+
+}  // namespace tally::verbs
