@@ -74,7 +74,7 @@ std::string reason_of(int64_t signal) {
 /// What a run leaves beside its checkpoints: log lines on every rank, the evaluations on rank 0.
 class Recorder final : public train::Observer {
  public:
-  explicit Recorder(const run::RankSession& session) : settings_(session.job().settings) {
+  explicit Recorder(run::RankSession& session) : settings_(session.job().settings) {
     if (session.rank() == 0 && settings_.evaluate_every > 0)
       lines_.emplace(run::evaluations_file(settings_.name));
   }

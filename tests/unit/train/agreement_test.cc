@@ -234,7 +234,7 @@ TEST(WorldSizeTest, TheSameRecipeGivesTheSameLossesOnOneTwoAndFourRanks) {
     ScriptedOptions options{.world = world, .shards = 4, .windows = 5, .update = true};
     const auto logs = run_script_well(script, options);
     losses.emplace_back();
-    for (const WindowMetrics& metrics : logs[0].metrics) losses.back().push_back(metrics.loss);
+    for (const WindowMetrics& metrics : logs[0].metrics) losses.back().push_back(metrics.loss.value());
     for (const RankLog& log : logs) EXPECT_EQ(log.theta, logs[0].theta) << "equal bits";
   }
   ASSERT_THAT(losses, Each(::testing::SizeIs(5)));

@@ -42,7 +42,7 @@ TEST(EmptyWindowTest, SkippingLeavesTheParametersAlone) {
     EXPECT_DOUBLE_EQ(log.theta[0], -0.125 * (3.0 + 4.5));
     ASSERT_EQ(log.metrics.size(), 3U);
     EXPECT_THAT(log.metrics[1].counts, ElementsAre(0));
-    EXPECT_EQ(log.metrics[1].loss, 0.0);
+    EXPECT_EQ(log.metrics[1].loss, std::nullopt);
   }
 }
 

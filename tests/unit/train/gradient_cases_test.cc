@@ -68,7 +68,7 @@ TEST_P(GradientCaseTest, EveryRankHoldsTheRightGradient) {
             << policy << ": " << log.gradients[0].at(0) << " instead of " << right;
       }
       if (!one.contains("logged_right")) continue;
-      EXPECT_LE(relative_error(logs[0].metrics.at(0).loss, number_of(one["logged_right"])),
+      EXPECT_LE(relative_error(logs[0].metrics.at(0).loss.value(), number_of(one["logged_right"])),
                 tolerance);
     }
   }
@@ -83,7 +83,7 @@ TEST_P(LoggedLossCaseTest, TheLoggedLossIsTheObjective) {
   const Case& one = case_of(GetParam());
   for (const RankLog& log : run_script_well(script_of(one, at::kDouble), options_of(one))) {
     ASSERT_EQ(log.metrics.size(), 1U);
-    EXPECT_LE(relative_error(log.metrics[0].loss, number_of(one.at("right"))), 1e-12);
+    EXPECT_LE(relative_error(log.metrics[0].loss.value(), number_of(one.at("right"))), 1e-12);
   }
 }
 
@@ -100,7 +100,7 @@ TEST_P(RankMeanCaseTest, GivesTheWrongValueOfTheCase) {
   const double wrong = number_of(one.at("wrong"));
   for (const RankLog& log : run_script_well(script_of(one, at::kDouble), options)) {
     const double value =
-        one.at("kind") == "gradient" ? log.gradients.at(0).at(0) : log.metrics.at(0).loss;
+        one.at("kind") == "gradient" ? log.gradients.at(0).at(0) : log.metrics.at(0).loss.value();
     if (wrong == 0.0) {
       EXPECT_NEAR(value, 0.0, 1e-12);
     } else {

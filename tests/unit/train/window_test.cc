@@ -72,7 +72,7 @@ TEST(WindowTest, ANaNAtAnUnsupervisedPositionChangesNothing) {
   script.plans = one_window({{{0}}});
   for (const RankLog& log : run_script_well(script, {})) {
     EXPECT_THAT(log.gradients, ElementsAre(ElementsAre(4.0)));
-    EXPECT_EQ(log.metrics.at(0).loss, 1.5);
+    EXPECT_EQ(log.metrics.at(0).loss.value(), 1.5);
     EXPECT_TRUE(log.metrics.at(0).finite);
     EXPECT_THAT(log.metrics.at(0).counts, ElementsAre(2));
   }
@@ -85,7 +85,7 @@ TEST(WindowTest, APaddedBatchCountsItsTokensOnly) {
   script.plans = one_window({{{0, 1}}});
   for (const RankLog& log : run_script_well(script, {})) {
     EXPECT_THAT(log.metrics.at(0).counts, ElementsAre(5));
-    EXPECT_DOUBLE_EQ(log.metrics.at(0).loss, 27.0 / 5);
+    EXPECT_DOUBLE_EQ(log.metrics.at(0).loss.value(), 27.0 / 5);
     EXPECT_DOUBLE_EQ(log.gradients.at(0).at(0), 27.0 / 5);
   }
 }
