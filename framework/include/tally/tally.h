@@ -7,6 +7,7 @@
 #include <tally/error.h>
 #include <tally/hook.h>
 #include <tally/loss_reducer.h>
+#include <tally/memory_state.h>
 #include <tally/plugin.h>
 #include <tally/sampler.h>
 #include <tally/state_provider.h>

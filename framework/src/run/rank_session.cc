@@ -3,6 +3,7 @@
 #include "log/log.h"
 #include "run/data_folder.h"
 #include "run/device.h"
+#include "run/losses.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -72,9 +73,7 @@ RankSession::~RankSession() = default;
 void RankSession::prepare_data() {
   board_.phase(Phase::kPreparing);
   data_lock_ = open_data(job_).to_json();
-  terms_ = job_.task.call([](Task& task) { return task.terms(); });
-  if (terms_.empty())
-    throw PluginError(job_.task.identity().text() + " declares no term of the loss");
+  terms_ = terms_of(job_.task, job_.reducer);
   const ExampleTable examples = job_.task.call([](Task& task) { return task.examples("train"); });
   job_.sampler.call([&](Sampler& sampler) { sampler.prepare(examples); });
 }

@@ -1,5 +1,7 @@
 #include "run/run_state.h"
 
+#include "run/prefixed_reader.h"
+
 #include <fmt/format.h>
 #include <tally/error.h>
 #include <nlohmann/json.hpp>
@@ -21,8 +23,8 @@ std::string to_text(const std::deque<WindowPlan>& plans) {
   return list.dump();
 }
 
-std::shared_ptr<const StateRecording> record_sampler(RankSession& session) {
-  auto state = std::make_shared<StateRecording>();
+std::shared_ptr<const MemoryState> record_sampler(RankSession& session) {
+  auto state = std::make_shared<MemoryState>();
   session.job().sampler.call([&](const Sampler& sampler) { sampler.save_state(*state); });
   return state;
 }
@@ -45,7 +47,7 @@ std::deque<WindowPlan> from_text(const std::string& text) {
 
 RunState::RunState(RankSession& session) : session_(session), sampler_(record_sampler(session)) {}
 
-void RunState::finished(const WindowPlan& plan, std::shared_ptr<const StateRecording> sampler) {
+void RunState::finished(const WindowPlan& plan, std::shared_ptr<const MemoryState> sampler) {
   history_.append(plan);
   sampler_ = std::move(sampler);
 }

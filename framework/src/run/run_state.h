@@ -2,8 +2,8 @@
 
 #include "run/plan_chain.h"
 #include "run/rank_session.h"
-#include "run/state_recording.h"
 
+#include <tally/memory_state.h>
 #include <tally/state_provider.h>
 
 #include <memory>
@@ -19,7 +19,7 @@ class RunState final : public Run {
   /// The run goes on after `windows` windows of an earlier job. Before any provider loads.
   void resumed(int64_t windows) { history_.windows = windows; }
   /// The window has run; `sampler` is the sampler's state after its plan.
-  void finished(const WindowPlan& plan, std::shared_ptr<const StateRecording> sampler);
+  void finished(const WindowPlan& plan, std::shared_ptr<const MemoryState> sampler);
 
   int64_t rank() const override { return session_.rank(); }
   int64_t world() const override { return session_.world(); }
@@ -34,7 +34,7 @@ class RunState final : public Run {
  private:
   RankSession& session_;
   WindowHistory history_;
-  std::shared_ptr<const StateRecording> sampler_;
+  std::shared_ptr<const MemoryState> sampler_;
 };
 
 }  // namespace tally::run

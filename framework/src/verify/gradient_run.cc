@@ -17,11 +17,11 @@ class Capture final : public train::Observer {
  public:
   Capture(RankSession& session, GradientSet& set) : session_(session), set_(set) {}
 
-  void after_pass(const Pass& pass, int64_t shard) override {
-    if (session_.world() > 1 || shard < 0) return;
+  void after_pass(const Pass& pass) override {
+    if (session_.world() > 1 || pass.shard < 0) return;
     if (pass.index == 0) by_shard_.assign(static_cast<size_t>(set_.shards), at::Tensor());
-    by_shard_[static_cast<size_t>(shard)] = flat();
-    last_shard_ = static_cast<size_t>(shard);
+    by_shard_[static_cast<size_t>(pass.shard)] = flat();
+    last_shard_ = static_cast<size_t>(pass.shard);
   }
 
   bool after_reduction(int64_t window) override {

@@ -127,6 +127,26 @@ TEST(MemoryStateTest, ReadsWhatWasWrittenAndCopiesTensors) {
   EXPECT_TRUE(state.has("text"));
 }
 
+TEST(MemoryStateTest, KeepsEveryByteOfAText) {
+  MemoryState state;
+  state.text("text", std::string("a\0b", 3));
+  EXPECT_EQ(state.text("text"), std::string("a\0b", 3));
+}
+
+TEST(MemoryStateTest, IsWrittenOnUnderAPrefix) {
+  MemoryState state;
+  state.tensor("t", at::arange(3));
+  state.integer("i", 2);
+  state.text("s", "three");
+  MemoryState all;
+  all.integer("i", 99);
+  state.replay(all, "inner.");
+  EXPECT_TRUE(all.tensor("inner.t").equal(at::arange(3)));
+  EXPECT_EQ(all.integer("inner.i"), 2);
+  EXPECT_EQ(all.text("inner.s"), "three");
+  EXPECT_EQ(all.integer("i"), 99);
+}
+
 TEST(MemoryStateTest, RefusesASecondValueAnAbsentOneAndAnotherType) {
   MemoryState state;
   state.integer("a", 7);

@@ -24,7 +24,7 @@ class RngStateTest : public ::testing::Test {
 };
 
 TEST_F(RngStateTest, HasNothingToMapWhenTheGeneratorsAreKeyed) {
-  testing::MemoryState state;
+  MemoryState state;
   provider_.save(testing::FakeRun(1, 2), state);
   testing::FakeRun other(0, 4);
   EXPECT_THROW(provider_.load(other, state), DataError);
@@ -39,7 +39,7 @@ TEST_F(RngStateTest, IsSavedByEachRank) {
 
 TEST_F(RngStateTest, RepeatsTheNumbersDrawnAfterTheSave) {
   testing::FakeRun run(/*rank=*/1, /*world=*/2);
-  testing::MemoryState state;
+  MemoryState state;
   provider_.save(run, state);
   EXPECT_EQ(state.tensor("cpu").dtype(), at::kByte);
   EXPECT_FALSE(state.has("cuda"));
@@ -54,7 +54,7 @@ TEST_F(RngStateTest, RepeatsTheNumbersOfACudaDevice) {
   const at::Device device(at::kCUDA, 0);
   testing::FakeRun run(/*rank=*/0, /*world=*/1, device);
   draw(device);
-  testing::MemoryState state;
+  MemoryState state;
   provider_.save(run, state);
   const at::Tensor first = draw(device);
   ASSERT_FALSE(draw(device).equal(first));
@@ -63,7 +63,7 @@ TEST_F(RngStateTest, RepeatsTheNumbersOfACudaDevice) {
 }
 
 TEST_F(RngStateTest, RefusesTheStateOfAnotherRankAndDrawsOn) {
-  testing::MemoryState state;
+  MemoryState state;
   provider_.save(testing::FakeRun(/*rank=*/1, /*world=*/2), state);
   const at::Tensor first = draw(at::kCPU);
   testing::FakeRun other_rank(/*rank=*/0, /*world=*/2);
@@ -83,7 +83,7 @@ TEST_F(RngStateTest, RefusesTheStateOfAnotherRankAndDrawsOn) {
 
 TEST_F(RngStateTest, RefusesAStateOfAnotherKindOfDevice) {
   testing::FakeRun run;
-  testing::MemoryState state;
+  MemoryState state;
   provider_.save(run, state);
   state.tensor("cuda", state.tensor("cpu"));
   try {

@@ -16,7 +16,7 @@ TEST(SamplerStateTest, RestoresThePositionOnAnyNumberOfRanks) {
 
   testing::FakeRun saved(/*rank=*/0, /*world=*/2);
   for (int i = 0; i < 7; ++i) saved.finish_window();
-  testing::MemoryState state;
+  MemoryState state;
   provider.save(saved, state);
 
   testing::FakeRun resumed(/*rank=*/3, /*world=*/4);
@@ -29,7 +29,7 @@ TEST(SamplerStateTest, RefusesAStateWithoutASampler) {
   testing::FakeContext context;
   const SamplerState provider(context);
   testing::FakeRun run;
-  EXPECT_THROW(provider.load(run, testing::MemoryState()), DataError);
+  EXPECT_THROW(provider.load(run, MemoryState()), DataError);
 }
 
 }  // namespace

@@ -192,7 +192,7 @@ TEST(PartitionCasesTest, RanksWithUnevenDataRunTheSameWindows) {
       EXPECT_EQ(logs[rank].result.windows, right.at("windows_per_rank")[rank]);
       EXPECT_EQ(logs[rank].gradients.size(), right.at("schedule_steps").get<size_t>());
       for (const PassLog& pass : logs[rank].passes) {
-        if (pass.shard < 0) continue;
+        if (pass.pass.shard < 0) continue;
         ++sizes.at(static_cast<size_t>(pass.pass.window))[rank];
         ++used;
       }

@@ -47,6 +47,16 @@ class FakeConfig final : public Config {
     return get<std::string>(key, std::move(fallback), "a string");
   }
 
+  /// As it stands: a test has no file that a path could be relative to.
+  std::filesystem::path path(std::string_view key, std::optional<std::filesystem::path> fallback =
+                                                       std::nullopt) const override {
+    std::optional<std::string> text_fallback;
+    if (fallback) text_fallback = fallback->string();
+    std::string value = text(key, std::move(text_fallback));
+    if (value.empty()) reject(key, "must name a file or folder");
+    return value;
+  }
+
   std::vector<int64_t> integers(std::string_view key, std::optional<std::vector<int64_t>> fallback =
                                                           std::nullopt) const override {
     return get<std::vector<int64_t>>(key, std::move(fallback), "an array of integers");

@@ -20,8 +20,12 @@ class FakeContext final : public Context {
  public:
   explicit FakeContext(FakeConfig config = {}, int64_t seed = 1)
       : config_(std::move(config)), seed_(seed) {}
+  /// With the host's section `[window]`; without it, two shards of one microbatch of one example.
+  FakeContext(FakeConfig config, FakeConfig window, int64_t seed = 1)
+      : config_(std::move(config)), window_(std::move(window)), seed_(seed) {}
 
   const FakeConfig& config() const override { return config_; }
+  const FakeConfig& window() const override { return window_; }
   int64_t seed() const override { return seed_; }
 
   /// A function of seed, purpose and index alone, as the host's; the values are other ones.
@@ -83,6 +87,7 @@ class FakeContext final : public Context {
   }
 
   FakeConfig config_;
+  FakeConfig window_{{"shards", 2}, {"accumulation", 1}, {"batch_size", 1}};
   int64_t seed_;
   mutable std::vector<std::string> lines_;
   Inner<Sampler> samplers_;
