@@ -73,7 +73,7 @@ plugin::Hooked<T> in_bench(std::unique_ptr<T> hook, const std::string& kind) {
 
 run::Job make_job(const fs::path& folder, bool async, const char* device, int64_t values) {
   std::ofstream(folder / "block.toml")
-      << "[run]\ndevice = \"" << device << "\"\n[sampler]\nshards = 1\n"
+      << "[run]\ndevice = \"" << device << "\"\n[window]\nshards = 1\n"
       << "[optimizer]\nlearning_rate = 0.1\nmomentum = 0.9\n"
       << "[loss_reducer]\nplugin = \"token_mean\"\n[sync_policy]\nplugin = \"no_sync\"\n"
       << "[data]\nfolder = \"" << folder.string() << "\"\n"

@@ -18,6 +18,12 @@ constexpr int64_t kPools = 2;
 /// The most that one number of the section may be: a window's size then fits an int64.
 constexpr int64_t kMaximum = 1'000'000;
 
+/// "1 shard", "2 shards", "2 microbatches".
+std::string counted(int64_t number, const std::string& noun) {
+  const char* plural = noun.ends_with("h") ? "es" : "s";
+  return std::to_string(number) + " " + noun + (number == 1 ? "" : plural);
+}
+
 /// |seed + 10|, which may lie outside int64 in itself.
 uint64_t generator_seed(int64_t seed) {
   if (seed >= -10) return static_cast<uint64_t>(seed) + 10;
@@ -34,11 +40,11 @@ uint64_t generator_seed(int64_t seed) {
 class RankSplit final : public tally::Sampler {
  public:
   explicit RankSplit(tally::Context& context)
-      : config_(context.config()),
-        shards_(config_.integer_in("shards", std::nullopt, 1, kMaximum)),
-        accumulation_(config_.integer_in("accumulation", std::nullopt, 1, kMaximum)),
-        batch_size_(config_.integer_in("batch_size", std::nullopt, 1, kMaximum)),
-        split_length_(config_.integer_in("split_length", 64, 0, INT64_MAX)),
+      : window_(context.window()),
+        shards_(window_.integer_in("shards", std::nullopt, 1, kMaximum)),
+        accumulation_(window_.integer_in("accumulation", std::nullopt, 1, kMaximum)),
+        batch_size_(window_.integer_in("batch_size", std::nullopt, 1, kMaximum)),
+        split_length_(context.config().integer_in("split_length", 64, 0, INT64_MAX)),
         random_(generator_seed(context.seed())) {}
 
   void prepare(const tally::ExampleTable& examples) override {
@@ -104,12 +110,23 @@ class RankSplit final : public tally::Sampler {
     if (demand(pool) <= held) return;
     const std::string lengths =
         (pool == 0 ? "at most " : "more than ") + std::to_string(split_length_);
-    config_.reject("batch_size",
-                   "is too large: with " + std::to_string(accumulation_) + " microbatches on " +
-                       std::to_string(shards_of(pool)) + " shards, a window takes " +
-                       std::to_string(demand(pool)) + " examples of length " + lengths +
-                       ", but the data has " + std::to_string(held) +
-                       "; lower batch_size, accumulation or shards, or change split_length");
+    window_.reject("batch_size", "cannot be filled: with " + counted(accumulation_, "microbatch") +
+                                     " on " + counted(shards_of(pool), "shard") +
+                                     ", a window takes " + counted(demand(pool), "example") +
+                                     " of length " + lengths + ", but the data has " +
+                                     std::to_string(held) + "; " + remedy(pool));
+  }
+
+  /// What can still be lowered.
+  std::string remedy(int64_t pool) const {
+    std::string factors;
+    const auto add = [&](int64_t value, const char* name) {
+      if (value > 1) factors += (factors.empty() ? "lower " : " or ") + std::string(name);
+    };
+    add(batch_size_, "window.batch_size");
+    add(accumulation_, "window.accumulation");
+    add(shards_of(pool), "window.shards");
+    return factors + (factors.empty() ? "" : ", ") + "change sampler.split_length, or add data";
   }
 
   static CPythonRandom::State generator_state(const at::Tensor& words) {
@@ -132,7 +149,7 @@ class RankSplit final : public tally::Sampler {
     return state;
   }
 
-  const tally::Config& config_;
+  const tally::Config& window_;
   const int64_t shards_;
   const int64_t accumulation_;
   const int64_t batch_size_;

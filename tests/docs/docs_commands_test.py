@@ -22,7 +22,7 @@ TALLY = ("tally", "build/release/bin/tally")
 LAUNCHERS = ("torchrun", "srun", "mpirun")
 LINKED = ("configs", "plugins", "recipes", "tests")
 # What keeps a verb of the pages short here, unless the page sets the key itself; none changes an exit code.
-SMALL = ("sampler.batch_size=2",)
+SMALL = ("window.batch_size=2",)
 SHORT = {
     "train": (*SMALL, "train.updates=4", "train.stop_at=2"),
     "reference": SMALL,

@@ -74,9 +74,9 @@ class BadFile(TallyTest):
 
     def test_batch_larger_than_a_pool(self):
         self.tally.write(FILE, lines([example(SHORT), example(LONG), example(LONG)]))
-        arguments = (*TINY, "--set", "sampler.batch_size=2")
+        arguments = (*TINY, "--set", "window.batch_size=2")
         words = (
-            "--set: sampler.batch_size = 2 is too large",
+            "--set: window.batch_size = 2 cannot be filled",
             "a window takes 2 examples of length at most 64, but the data has 1;",
             "lower batch_size, accumulation or shards, or change split_length",
         )

@@ -14,7 +14,7 @@ SMALL = (
     "--set",
     "train.updates=2",
     "--set",
-    "sampler.batch_size=2",
+    "window.batch_size=2",
     "--set",
     "run.device=cpu",
     "--set",

@@ -77,8 +77,8 @@ class BadRecipe(TallyTest):
 
     def test_more_ranks_than_shards(self):
         self.refused(
-            "run.ranks = 3 must be at most sampler.shards = 2",
-            "lower it, raise sampler.shards, or set run.allow_idle_ranks = true",
+            "run.ranks = 3 must be at most window.shards = 2",
+            "lower it, raise window.shards, or set run.allow_idle_ranks = true",
             arguments=("--ranks", "3"),
         )
 

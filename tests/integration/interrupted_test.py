@@ -18,7 +18,7 @@ from processes import wait_until
 from recipes_test import CPU, WithData
 
 WINDOWS = 120
-RUN = (*CPU, "--set", "sampler.batch_size=2", "--set", "run.timeout=20", "--set", "checkpoint.every=1", "--set", "evaluate.every=9",
+RUN = (*CPU, "--set", "window.batch_size=2", "--set", "run.timeout=20", "--set", "checkpoint.every=1", "--set", "evaluate.every=9",
        "--set", "train.updates={}".format(WINDOWS), "--continuous")
 # Seconds that a run is left alone, from its start or from its first window.
 LONGEST_START = 1.5

@@ -11,7 +11,7 @@ from tally_program import PROGRAM, SOURCE, TallyProgram, TallyTest
 
 TORCHRUN = os.environ.get("TALLY_TORCHRUN", "")
 OPTIONS = (
-    "--set", "run.device=cpu", "--set", "sampler.batch_size=2", "--set", "train.updates=4", "--set", "run.timeout=20",
+    "--set", "run.device=cpu", "--set", "window.batch_size=2", "--set", "train.updates=4", "--set", "run.timeout=20",
 )  # fmt: skip
 TRAIN = ("train", "recipes/correct.toml", *OPTIONS)
 

@@ -14,7 +14,7 @@ TIMEOUT = 3  # run.timeout, seconds
 # After run.timeout: the launcher's grace for survivors, and a busy machine.
 END_SECONDS = TIMEOUT + 20
 OPTIONS = (
-    "--set", "run.device=cpu", "--set", "run.timeout={}".format(TIMEOUT), "--set", "sampler.batch_size=2",
+    "--set", "run.device=cpu", "--set", "run.timeout={}".format(TIMEOUT), "--set", "window.batch_size=2",
     "--continuous", "--set", "train.updates=1000000",
 )  # fmt: skip
 ENDLESS = ("train", "recipes/correct.toml", *OPTIONS)

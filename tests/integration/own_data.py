@@ -7,7 +7,7 @@ UNSUPERVISED = -100
 SHORT, LONG = 16, 80  # lengths on both sides of the sampler's split
 # One example a shard and window: one short and one long one are enough.
 TINY = (
-    "--set", "sampler.batch_size=1", "--set", "sampler.accumulation=1", "--set", "run.device=cpu",
+    "--set", "window.batch_size=1", "--set", "window.accumulation=1", "--set", "run.device=cpu",
     "--set", "run.timeout=3",
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ from tally_program import PROGRAM, SOURCE, TallyProgram, TallyTest
 
 VALUES = 282_628
 CPU = ("--set", "run.device=cpu")
-SHORT = (*CPU, "--set", "train.updates=3", "--set", "sampler.batch_size=2")
+SHORT = (*CPU, "--set", "train.updates=3", "--set", "window.batch_size=2")
 
 
 def with_data(test: type[TallyTest], *arguments: str) -> TallyProgram:
@@ -40,7 +40,7 @@ class WithData(TallyTest):
 
 class EqualOnAnyNumberOfRanks(WithData):
     def train(self, ranks: int, *arguments: str) -> list[float]:
-        sets = (*CPU, "--set", "sampler.shards=4", "--continuous")
+        sets = (*CPU, "--set", "window.shards=4", "--continuous")
         self.succeed("train", "recipes/correct.toml", "--ranks", ranks, *sets, *arguments)
         return self.tally.losses()
 
@@ -201,7 +201,7 @@ class Compare(WithData):
         self.assertEqual((run["world"], run["windows"][0]["counts_by_rank"][2]), (3, 0))
 
     def test_several_windows_and_shards_on_four_ranks(self):
-        rows = self.compare("--ranks", "4", "--set", "sampler.shards=4", "--windows", "2", *SHORT)
+        rows = self.compare("--ranks", "4", "--set", "window.shards=4", "--windows", "2", *SHORT)
         self.assertEqual((rows["correct"]["values"], rows["correct"]["out_of_tolerance"]), (2 * VALUES, 0))
 
 

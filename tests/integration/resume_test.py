@@ -10,7 +10,7 @@ import unittest
 from processes import wait_until
 from recipes_test import CPU, WithData
 
-SMALL = (*CPU, "--set", "sampler.batch_size=2", "--set", "run.timeout=10")
+SMALL = (*CPU, "--set", "window.batch_size=2", "--set", "run.timeout=10")
 WINDOWS = 20
 MOMENTUM = ("--set", "optimizer.name=sgd", "--set", "optimizer.momentum=0.9")
 ADAMW = ("--set", "optimizer.name=adamw", "--set", "optimizer.beta1=0.8")
@@ -43,7 +43,7 @@ class Resume(WithData):
         all_of_them = os.environ.get("TALLY_EVERY_WINDOW") == "1"
         for optimizer in MOMENTUM, ADAMW:
             for index, ranks in enumerate((1, 2, 4)):
-                options = ("--ranks", str(ranks), "--set", "sampler.shards=4", *optimizer)
+                options = ("--ranks", str(ranks), "--set", "window.shards=4", *optimizer)
                 whole = "whole-{}-{}".format(optimizer[1].split("=")[1], ranks)
                 self.train(whole, WINDOWS, *options, "--set", "checkpoint.every=1")
                 for windows in range(1, WINDOWS):
@@ -53,7 +53,7 @@ class Resume(WithData):
                             self.assert_equal(step(whole, WINDOWS), step("parts", WINDOWS))
 
     def test_resume_check_compares_every_rank(self):
-        result = self.succeed("resume-check", "--json", *SMALL, "--windows", 2, "--ranks", 4, "--set", "sampler.shards=4")
+        result = self.succeed("resume-check", "--json", *SMALL, "--windows", 2, "--ranks", 4, "--set", "window.shards=4")
         document = result.json()
         self.assertTrue(document["equal"])
         self.assertEqual((document["windows"], document["ranks"]), (4, 4))
@@ -118,18 +118,18 @@ class Resume(WithData):
 
     def test_another_run_is_refused_with_every_difference(self):
         self.train("steps", 2)
-        other = ("--resume", step("steps", 2), "--set", "optimizer.learning_rate=0.01", "--set", "sampler.accumulation=1")
+        other = ("--resume", step("steps", 2), "--set", "optimizer.learning_rate=0.01", "--set", "window.accumulation=1")
         sentence = self.train("steps", 4, *other, code=3).sentence()
         self.assertIn("optimizer.learning_rate is 0.05 in the checkpoint and 0.01 here", sentence)
-        self.assertIn("sampler.accumulation is 2 in the checkpoint and 1 here", sentence)
-        self.train("steps", 4, *other, "--allow", "optimizer.learning_rate", "--allow", "sampler.accumulation")
+        self.assertIn("window.accumulation is 2 in the checkpoint and 1 here", sentence)
+        self.train("steps", 4, *other, "--allow", "optimizer.learning_rate", "--allow", "window.accumulation")
 
     def test_other_numbers_of_ranks_where_the_states_allow_it(self):
-        keyed = ("--set", "sampler.shards=4", "--set", "rng=keyed")
+        keyed = ("--set", "window.shards=4", "--set", "rng=keyed")
         self.train("keyed", 2, *keyed, "--ranks", "2")
         self.train("keyed", 4, *keyed, "--ranks", "4", "--resume", "latest")
-        self.train("stream", 2, "--set", "sampler.shards=4", "--ranks", "2")
-        result = self.train("stream", 4, "--set", "sampler.shards=4", "--ranks", "4", "--resume", "latest", code=3)
+        self.train("stream", 2, "--set", "window.shards=4", "--ranks", "2")
+        result = self.train("stream", 4, "--set", "window.shards=4", "--ranks", "4", "--resume", "latest", code=3)
         self.assertIn("'rng_state/1' belongs to the 2 ranks of the checkpoint", result.stderr)
 
     def test_keep_and_list(self):

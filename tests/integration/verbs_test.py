@@ -5,7 +5,7 @@ import unittest
 
 from tally_program import PROGRAM, SOURCE, TallyProgram
 
-SMALL = ("--set", "train.updates=2", "--set", "sampler.batch_size=2", "--set", "run.device=cpu")
+SMALL = ("--set", "train.updates=2", "--set", "window.batch_size=2", "--set", "run.device=cpu")
 
 
 class WithoutData(unittest.TestCase):
@@ -267,7 +267,7 @@ class WithData(unittest.TestCase):
         losses = []
         for size in (3, 64):
             document = self.run_json(
-                "evaluate", "--split", "validation", "--set", "sampler.batch_size={}".format(size),
+                "evaluate", "--split", "validation", "--set", "window.batch_size={}".format(size),
                 "--set", "run.device=cpu",
             )
             self.assertEqual(document["sequences"], 128)

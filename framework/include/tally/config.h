@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,12 +26,17 @@ class Config {
   /// A TOML integer. 2.0 is not one.
   virtual int64_t integer(std::string_view key,
                           std::optional<int64_t> fallback = std::nullopt) const = 0;
-  /// A TOML float or integer.
+  /// A TOML float or integer, finite.
   virtual double number(std::string_view key,
                         std::optional<double> fallback = std::nullopt) const = 0;
   virtual bool boolean(std::string_view key, std::optional<bool> fallback = std::nullopt) const = 0;
   virtual std::string text(std::string_view key,
                            std::optional<std::string> fallback = std::nullopt) const = 0;
+  /// A file or folder. A relative one starts at the folder of the file that wrote the key; from the
+  /// command line, and as a fallback, at the current folder. Nothing need be there. Throws
+  /// ConfigError for an empty text.
+  virtual std::filesystem::path path(
+      std::string_view key, std::optional<std::filesystem::path> fallback = std::nullopt) const = 0;
   /// An array of TOML integers.
   virtual std::vector<int64_t> integers(
       std::string_view key, std::optional<std::vector<int64_t>> fallback = std::nullopt) const = 0;

@@ -22,6 +22,12 @@ class Context {
   /// The hook's own section of the resolved recipe.
   virtual const Config& config() const = 0;
 
+  /// The host's section `[window]`, which every sampler shares: the integers `shards`,
+  /// `accumulation` (microbatches of one shard) and `batch_size` (examples of one microbatch), all
+  /// there and at least 1. Swapping the sampler leaves them where they are. Use its reject() when
+  /// the data cannot fill such a window.
+  virtual const Config& window() const = 0;
+
   /// `seed` of the recipe, the same on every rank.
   virtual int64_t seed() const = 0;
 

@@ -14,13 +14,16 @@ namespace tally {
 ///
 /// Call order: constructor, prepare, terms, examples; then initialise, to, parameters and buffers;
 /// then load, forward and evaluate. `tally recipe show` stops after the constructor, `tally
-/// prepare` after examples.
+/// prepare` after examples. Untagged calls come before the loader starts.
+///
+/// A task knows no rank and no world, and draws nothing from them: the same examples give the same
+/// losses wherever they are processed, which is what makes the result that of one device.
 class Task : public Hook {
  public:
-  /// Makes the data in `folder`, or checks what is there. Idempotent: a second call on good data
-  /// changes no byte. Paths of data files are written there by the task; the host keeps their
-  /// digests in `data.lock.json` and compares them before this call. Errors: DataError with file
-  /// and line for a malformed record. [one rank at a time per folder]
+  /// Makes the data in `folder`, which the host has made, or checks what is there. Idempotent: a
+  /// second call on good data changes no byte. The task writes its data files there; the host keeps
+  /// their digests in `data.lock.json` and compares them before this call. Errors: DataError with
+  /// file and line for a malformed record. [one rank at a time per folder]
   virtual void prepare(const std::filesystem::path& folder) = 0;
 
   /// The data files in `folder` that the lock covers, relative to it, in any order. Called after
@@ -52,16 +55,16 @@ class Task : public Hook {
   /// true before the passes of a window, false before evaluation. [trainer]
   virtual void set_training(bool training) = 0;
 
-  /// The batch of these examples of a split, on the CPU, padded to its own longest example or to
-  /// `shape`. A batch without examples still has tensors, of zero rows, or `shape`'s rows without
-  /// any supervision. Reads only what the constructor and prepare set up; draws no random numbers
-  /// of the default generators. [loader, and any other thread]
+  /// The batch of these examples of a split, at least one, on the CPU, padded to its own longest
+  /// example or to `shape`. Reads only what the constructor and prepare set up; draws no random
+  /// numbers of the default generators. [loader, and any other thread]
   virtual Batch load(std::string_view split, const Microbatch& examples,
                      const std::optional<BatchShape>& shape) const = 0;
 
   /// Losses of each term, in the order of terms(), each shaped like the term's weights, on the
   /// batch's device, nothing summed or averaged. Values at unsupervised positions are ignored, and
-  /// may be NaN. [trainer]
+  /// may be NaN. Never asked about a batch of zero rows: for a microbatch without examples the host
+  /// itself gives every parameter a gradient of zero. [trainer]
   virtual std::vector<at::Tensor> forward(const Batch& batch) = 0;
 
   /// Further figures of a batch besides its losses, such as token accuracy: (sum, count) each.

@@ -11,7 +11,10 @@ namespace tally::plugin {
 
 HostContext::HostContext(recipe::Section section, HookIdentity identity,
                          std::shared_ptr<HookLoader> loader)
-    : section_(std::move(section)), identity_(std::move(identity)), loader_(std::move(loader)) {}
+    : section_(std::move(section)),
+      window_(section_.of_root("window")),
+      identity_(std::move(identity)),
+      loader_(std::move(loader)) {}
 
 int64_t HostContext::seed() const { return loader_->seed(); }
 

@@ -23,6 +23,7 @@ class HostContext final : public Context {
   HostContext(recipe::Section section, HookIdentity identity, std::shared_ptr<HookLoader> loader);
 
   const Config& config() const override { return section_; }
+  const Config& window() const override { return window_; }
   int64_t seed() const override;
   uint64_t stream_seed(std::string_view purpose, int64_t index) const override;
   void log(LogLevel level, std::string_view message) const override;
@@ -36,6 +37,7 @@ class HostContext final : public Context {
   std::unique_ptr<T> create(std::string_view key);
 
   recipe::Section section_;
+  recipe::Section window_;
   HookIdentity identity_;
   std::shared_ptr<HookLoader> loader_;
   std::vector<std::shared_ptr<Context>> inner_;

@@ -118,6 +118,15 @@ std::string Section::text(std::string_view key, std::optional<std::string> fallb
   return read(key, fallback, "a string", "\"TEXT\"", exactly<std::string>);
 }
 
+std::filesystem::path Section::path(std::string_view key,
+                                    std::optional<std::filesystem::path> fallback) const {
+  std::optional<std::string> text_fallback;
+  if (fallback) text_fallback = fallback->string();
+  const std::filesystem::path value = text(key, std::move(text_fallback));
+  if (value.empty()) reject(key, "must name a file or folder");
+  return (std::filesystem::path(folder_of(key)) / value).lexically_normal();
+}
+
 std::vector<int64_t> Section::integers(std::string_view key,
                                        std::optional<std::vector<int64_t>> fallback) const {
   return read(key, fallback, "an array of integers", "[INTEGER, ...]", to_integers);
@@ -145,6 +154,8 @@ std::string Section::folder_of(std::string_view key) const {
   const Value* value = document_->find(path_, key);
   return value ? value->origin.folder().string() : ".";
 }
+
+Section Section::of_root(std::string_view key) const { return Section(document_, "").child(key); }
 
 Section Section::child(std::string_view key) const {
   const std::string path = join_path(path_, key);

@@ -25,6 +25,8 @@ class Section final : public Config {
   bool boolean(std::string_view key, std::optional<bool> fallback = std::nullopt) const override;
   std::string text(std::string_view key,
                    std::optional<std::string> fallback = std::nullopt) const override;
+  std::filesystem::path path(std::string_view key, std::optional<std::filesystem::path> fallback =
+                                                       std::nullopt) const override;
   std::vector<int64_t> integers(std::string_view key, std::optional<std::vector<int64_t>> fallback =
                                                           std::nullopt) const override;
   [[noreturn]] void reject(std::string_view key, std::string_view why) const override;
@@ -43,6 +45,8 @@ class Section final : public Config {
   std::string folder_of(std::string_view key) const;
   /// The table `key` of this one; throws ConfigError when something else stands there.
   Section child(std::string_view key) const;
+  /// The table `key` of the whole recipe, under the same condition.
+  Section of_root(std::string_view key) const;
 
  private:
   template <class T, class Convert>

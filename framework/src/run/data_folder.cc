@@ -1,6 +1,7 @@
 #include "run/data_folder.h"
 
 #include "files/atomic_file.h"
+#include "run/run_folder.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
@@ -41,6 +42,7 @@ DataLock lock_of(const Job& job) {
 DataLock prepare_data(Job& job) {
   const std::optional<DataLock> known = read_lock(job);
   if (known) known->check(job.settings.data_folder);
+  make_folder(job.settings.data_folder);
   job.task.call([&](Task& task) { task.prepare(job.settings.data_folder); });
   const DataLock lock = lock_of(job);
   if (!known || *known != lock) files::replace_file(lock_file(job), lock.to_json());

@@ -28,6 +28,12 @@ void read_run(const recipe::Section& run, Settings& settings) {
   settings.bucket_bytes = run.integer_in("bucket_bytes", int64_t{25} << 20, 1, kAnyCount);
 }
 
+void read_window(const recipe::Section& window, Settings& settings) {
+  settings.shards = window.integer_in("shards", std::nullopt, 1, kMaxRanks);
+  settings.accumulation = window.integer_in("accumulation", 1, 1, kAnyCount);
+  settings.batch_size = window.integer_in("batch_size", 1, 1, kAnyCount);
+}
+
 void read_train(const recipe::Section& train, Settings& settings) {
   settings.updates = train.integer_in("updates", 100, 1, kAnyCount);
   settings.stop_at = train.integer_in("stop_at", settings.updates, 1, kAnyCount);
@@ -74,12 +80,12 @@ Settings read_settings(const recipe::Recipe& recipe) {
   settings.data_folder = recipe.section("data").text("folder", "data");
   read_checkpoint(recipe.section("checkpoint"), settings);
   read_evaluate(recipe.section("evaluate"), settings);
-  settings.shards = recipe.section("sampler").integer_in("shards", std::nullopt, 1, kMaxRanks);
+  read_window(recipe.section("window"), settings);
   if (settings.ranks > settings.shards && !settings.allow_idle_ranks) {
     recipe.section("run").reject(
-        "ranks", fmt::format("must be at most sampler.shards = {}, since rank r runs the shards s "
+        "ranks", fmt::format("must be at most window.shards = {}, since rank r runs the shards s "
                              "with s % ranks == r; "
-                             "lower it, raise sampler.shards, or set run.allow_idle_ranks = true",
+                             "lower it, raise window.shards, or set run.allow_idle_ranks = true",
                              settings.shards));
   }
   return settings;

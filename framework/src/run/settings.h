@@ -45,7 +45,9 @@ struct Settings {
   double clip_norm = 0.0;  ///< Largest Euclidean norm of the gradient; 0 = not clipped.
   int64_t bucket_bytes = 0;
 
-  int64_t shards = 1;
+  int64_t shards = 1;        ///< Slices of a window.
+  int64_t accumulation = 1;  ///< Microbatches of a shard in a window.
+  int64_t batch_size = 1;    ///< Examples of a microbatch.
 };
 
 /// Throws ConfigError with the place of the first value that cannot be used.

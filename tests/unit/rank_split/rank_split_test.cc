@@ -14,9 +14,9 @@ extern "C" const tally::PluginDescriptor tally_plugin_v1;
 
 namespace {
 
+using tally::MemoryState;
 using tally::testing::FakeConfig;
 using tally::testing::FakeContext;
-using tally::testing::MemoryState;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
@@ -32,10 +32,10 @@ struct Options {
 /// A sampler and what it must not outlive.
 struct Subject {
   explicit Subject(const Options& o)
-      : context(FakeConfig{{"shards", o.shards},
+      : context(FakeConfig{{"split_length", o.split_length}},
+                FakeConfig{{"shards", o.shards},
                            {"accumulation", o.accumulation},
-                           {"batch_size", o.batch_size},
-                           {"split_length", o.split_length}},
+                           {"batch_size", o.batch_size}},
                 o.seed),
         sampler(static_cast<tally::Sampler*>(tally_plugin_v1.hooks[0].create(context))) {}
 
@@ -208,17 +208,28 @@ TEST(RankSplit, NamesBothNumbersWhenAPoolIsTooSmall) {
   EXPECT_NO_THROW(prepare({.accumulation = 1, .batch_size = 2}));
   EXPECT_NO_THROW(prepare({.shards = 1, .accumulation = 2, .batch_size = 2}));
   EXPECT_THAT([&] { prepare({.accumulation = 1, .batch_size = 3}); },
-              ThrowsMessage<tally::ConfigError>(AllOf(
-                  HasSubstr("batch_size"), HasSubstr("takes 3 examples of length more than 64"),
-                  HasSubstr("has 2"), HasSubstr("lower batch_size"))));
-  EXPECT_THAT([&] { prepare({.shards = 1, .accumulation = 5, .batch_size = 1}); },
               ThrowsMessage<tally::ConfigError>(
-                  AllOf(HasSubstr("takes 5 examples of length at most 64"), HasSubstr("has 4"))));
+                  AllOf(HasSubstr("batch_size"),
+                        HasSubstr("takes 3 examples of length more than 64"), HasSubstr("has 2"),
+                        HasSubstr("; lower window.batch_size, change sampler.split_length"))));
+  EXPECT_THAT(
+      [&] { prepare({.shards = 1, .accumulation = 5, .batch_size = 1}); },
+      ThrowsMessage<tally::ConfigError>(
+          AllOf(HasSubstr("with 5 microbatches on 1 shard, a window takes 5 examples of length at "
+                          "most 64"),
+                HasSubstr("has 4; lower window.accumulation, change"))));
+}
+
+TEST(RankSplit, NeverAsksToLowerAOne) {
+  Subject subject({.shards = 2, .accumulation = 1, .batch_size = 1});
+  EXPECT_THAT([&] { subject.sampler->prepare({{10}}); },
+              ThrowsMessage<tally::ConfigError>(
+                  AllOf(HasSubstr("takes 1 example of length more than 64"),
+                        HasSubstr("has 0; change sampler.split_length, or add data"))));
 }
 
 TEST(RankSplit, SplitsAfter64ByDefault) {
-  FakeContext context(
-      FakeConfig{{"shards", int64_t{2}}, {"accumulation", int64_t{1}}, {"batch_size", int64_t{1}}});
+  FakeContext context;
   const std::unique_ptr<tally::Sampler> sampler(
       static_cast<tally::Sampler*>(tally_plugin_v1.hooks[0].create(context)));
   sampler->prepare({{65, 64}});
@@ -240,7 +251,7 @@ TEST(RankSplit, ReadsItsKeysAndRefusesWhatCannotBe) {
   }
   EXPECT_THAT([&] { Subject subject({.split_length = -1}); },
               ThrowsMessage<tally::ConfigError>(HasSubstr("split_length")));
-  FakeContext empty;
+  FakeContext empty(FakeConfig{}, FakeConfig{});
   EXPECT_THAT([&] { tally_plugin_v1.hooks[0].create(empty); },
               ThrowsMessage<tally::ConfigError>(HasSubstr("shards")));
   EXPECT_TRUE(Subject({}).context.config().unread().empty());

@@ -1,5 +1,6 @@
 #include "recipe_files.h"
 
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include <map>
@@ -54,11 +55,10 @@ TEST(ShippedRecipes, CorrectSaysThis) {
       {"seed", 1},
       {"rng", "stream"},
       {"task.plugin", "tiny_lm"},
-      {"task.dropout", 0.0},
       {"sampler.plugin", "rank_split"},
-      {"sampler.shards", 2},
-      {"sampler.accumulation", 2},
-      {"sampler.batch_size", 8},
+      {"window.shards", 2},
+      {"window.accumulation", 2},
+      {"window.batch_size", 8},
       {"loss_reducer.plugin", "token_mean"},
       {"sync_policy.plugin", "no_sync"},
       {"state[0].plugin", "rng_state"},
@@ -108,7 +108,7 @@ TEST(ShippedRecipes, TheThreeDifferInNameAndOneLineEach) {
 TEST(ShippedRecipes, MaskedUsesTheOptionsOfTheTask) {
   EXPECT_EQ(differences(values_of(shipped("correct")), values_of(shipped("masked"))),
             (Differences{"name: \"correct\" / \"masked\"", "rng: \"stream\" / \"keyed\"",
-                         "task.dropout: 0.0 / 0.1", "task.labels: absent / \"inputs\"",
+                         "task.dropout: absent / 0.1", "task.labels: absent / \"inputs\"",
                          "task.prompt_length: absent / 8"}));
 }
 
@@ -116,8 +116,25 @@ TEST(ShippedRecipes, ExerciseIsMinimumMadeSmall) {
   const std::filesystem::path exercise =
       std::filesystem::path(TALLY_SOURCE_FOLDER) / "configs" / "exercise.toml";
   EXPECT_EQ(differences(values_of(shipped("correct")), values_of(shipped("correct", exercise))),
-            (Differences{"sampler.accumulation: 2 / 1", "sampler.batch_size: 8 / 1",
-                         "train.stop_at: 50 / 1", "train.updates: 100 / 1"}));
+            (Differences{"train.stop_at: 50 / 1", "train.updates: 100 / 1",
+                         "window.accumulation: 2 / 1", "window.batch_size: 8 / 1"}));
+}
+
+TEST(ShippedRecipes, ConfigsHoldSectionsOfTheHostAlone) {
+  // Any hook can then be swapped by the line that names its plugin.
+  for (const char* name : {"minimum", "exercise"}) {
+    const std::filesystem::path config =
+        std::filesystem::path(TALLY_SOURCE_FOLDER) / "configs" / (std::string(name) + ".toml");
+    std::ifstream stream(config);
+    std::vector<std::string> sections;
+    for (std::string line; std::getline(stream, line);) {
+      if (line.starts_with('[')) sections.push_back(line);
+    }
+    EXPECT_THAT(sections,
+                ::testing::UnorderedElementsAre("[run]", "[data]", "[train]", "[optimizer]",
+                                                "[window]", "[checkpoint]"))
+        << config;
+  }
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ using ::testing::ThrowsMessage;
 recipe::Recipe recipe_with(std::vector<std::string> sets) {
   const auto file = std::filesystem::path(::testing::TempDir()) /
                     fmt::format("tally-settings-{}.toml", ::getpid());
-  std::ofstream(file) << "name = \"small\"\n[sampler]\nshards = 4\n"
+  std::ofstream(file) << "name = \"small\"\n[window]\nshards = 4\n"
                          "[optimizer]\nlearning_rate = 0.5\n";
   recipe::Recipe recipe =
       recipe::Recipe::load({.recipe = file, .config = {}, .sets = std::move(sets)});
@@ -46,6 +46,8 @@ TEST(SettingsTest, HasTheDocumentedDefaults) {
   EXPECT_EQ(settings.clip_norm, 0.0);
   EXPECT_EQ(settings.bucket_bytes, int64_t{25} << 20);
   EXPECT_EQ(settings.shards, 4);
+  EXPECT_EQ(settings.accumulation, 1);
+  EXPECT_EQ(settings.batch_size, 1);
 }
 
 TEST(SettingsTest, ReadsWhatIsWritten) {
@@ -77,7 +79,7 @@ TEST(SettingsTest, EachValueThatCannotBeUsedIsRejectedWithItsPlace) {
            {"rng=random", "rng = \"random\""},
            {"run.ranks=0", "run.ranks = 0 must lie between 1 and 1048576"},
            {"run.ranks=-2", "run.ranks = -2 must lie between 1 and 1048576"},
-           {"run.ranks=5", "run.ranks = 5 must be at most sampler.shards = 4"},
+           {"run.ranks=5", "run.ranks = 5 must be at most window.shards = 4"},
            {"run.timeout=0", "run.timeout = 0 must be more than 0 and at most 604800 seconds"},
            {"run.timeout=-1", "must be more than 0"},
            {"run.timeout=1e9", "must be more than 0 and at most 604800 seconds"},
@@ -92,7 +94,7 @@ TEST(SettingsTest, EachValueThatCannotBeUsedIsRejectedWithItsPlace) {
            {"train.on_empty_window=ignore", "train.on_empty_window = \"ignore\""},
            {"train.clip_norm=-1", "train.clip_norm = -1"},
            {"train.clip_norm=nan", "must be at least 0 (0 = no clipping)"},
-           {"sampler.shards=0", "sampler.shards = 0 must lie between 1 and 1048576"},
+           {"window.shards=0", "window.shards = 0 must lie between 1 and 1048576"},
            {"data.folder=3", "data.folder"}}) {
     EXPECT_THAT([set = set] { read_settings(recipe_with({set})); },
                 ThrowsMessage<ConfigError>(HasSubstr(sentence)))
