@@ -1,4 +1,3 @@
-#include <tally/error.h>
 #include <tally/plugin.h>
 
 namespace tally {
@@ -19,11 +18,6 @@ class RankMean final : public LossReducer {
                             const Aggregation& aggregation) const override {
     std::vector<double> scales;
     for (size_t t = 0; t < terms.size(); ++t) {
-      if (!terms[t].additive) {
-        throw PluginError("rank_mean adds up the sums of microbatches, but the term \"" +
-                          terms[t].name +
-                          "\" is not additive over microbatches; use a loss reducer made for it");
-      }
       const double denominator =
           static_cast<double>(aggregation.world) * static_cast<double>(counts[t].local);
       scales.push_back(denominator == 0.0

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <tally/error.h>
 #include <tally/plugin.h>
 
 /// The mean over all supervised positions of the window, times the option `factor` of
@@ -17,10 +16,6 @@ class ScaledMean final : public tally::LossReducer {
                             const tally::Aggregation& aggregation) const override {
     std::vector<double> scales;
     for (size_t t = 0; t < terms.size(); ++t) {
-      if (!terms[t].additive) {
-        throw tally::PluginError("scaled_mean cannot reduce the term \"" + terms[t].name +
-                                 "\", which is not additive over microbatches");
-      }
       const auto global = static_cast<double>(counts[t].global);
       const auto divisor = static_cast<double>(aggregation.divisor);
       scales.push_back(global == 0.0 ? 0.0 : factor_ * terms[t].coefficient * divisor / global);

@@ -1,4 +1,3 @@
-#include <tally/error.h>
 #include <tally/plugin.h>
 
 namespace tally {
@@ -18,11 +17,6 @@ class TokenMean final : public LossReducer {
                             const Aggregation& aggregation) const override {
     std::vector<double> scales;
     for (size_t t = 0; t < terms.size(); ++t) {
-      if (!terms[t].additive) {
-        throw PluginError("token_mean adds up the sums of microbatches, but the term \"" +
-                          terms[t].name +
-                          "\" is not additive over microbatches; use a loss reducer made for it");
-      }
       const int64_t global = counts[t].global;
       scales.push_back(global == 0
                            ? 0.0

@@ -24,6 +24,14 @@ class LossReducer : public Hook {
     return counts;
   }
 
+  /// What count() counts of a term, in the singular, as metrics and evaluations name it: "token",
+  /// "sequence", ... Constant. [before the loader starts]
+  virtual std::string unit(const TermInfo& term) const { return term.unit; }
+
+  /// true: made for terms whose S over a window is not the sum of its microbatches' values
+  /// (TermInfo::additive). The host refuses every other reducer for a task with such a term.
+  virtual bool takes_non_additive() const { return false; }
+
   /// What a microbatch's sum of each term is multiplied by, in double precision; the host rounds it
   /// once to the loss's dtype. Plain arithmetic on plain numbers: no tensor, no state. `terms`,
   /// `counts` and the result are in the same order. [trainer]
@@ -35,7 +43,11 @@ class LossReducer : public Hook {
   /// Unsupervised positions are selected away, never multiplied by zero, so a NaN in a loss there
   /// reaches neither the value nor the gradient of the losses. `losses`: one tensor a term, shaped
   /// like its weights; `scales`: [terms], of the losses' dtype and device. Reads device tensors
-  /// only and never waits for the device, so it may be captured in a CUDA graph. [trainer]
+  /// only and never waits for the device, so it may be captured in a CUDA graph.
+  ///
+  /// Linear in `scales`: the host also asks for the S of one term that metrics and evaluations show
+  /// beside N, without gradients, with losses in float64, this term's scale 1, and losses and
+  /// scales of the others 0. [trainer]
   virtual at::Tensor reduce(const Batch& batch, const std::vector<at::Tensor>& losses,
                             const at::Tensor& scales) const {
     at::Tensor total;

@@ -5,8 +5,27 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tally::run {
+
+std::vector<TermInfo> terms_of(const plugin::Hooked<Task>& task,
+                               const plugin::Hooked<LossReducer>& reducer) {
+  std::vector<TermInfo> terms = task.call([](Task& hook) { return hook.terms(); });
+  if (terms.empty()) throw PluginError(task.identity().text() + " declares no term of the loss");
+  reducer.call([&](const LossReducer& hook) {
+    for (TermInfo& term : terms) {
+      if (!term.additive && !hook.takes_non_additive()) {
+        throw PluginError(fmt::format(
+            "adds up the sums of microbatches, but the term '{}' of {} is not additive over them; "
+            "use a loss reducer made for it",
+            term.name, task.identity().text()));
+      }
+      term.unit = hook.unit(term);
+    }
+  });
+  return terms;
+}
 
 Batch on_device(const Batch& batch, c10::Device device) {
   if (device.is_cpu()) return batch;
@@ -53,8 +72,32 @@ std::vector<at::Tensor> forward(const plugin::Hooked<Task>& task, const Batch& b
   });
 }
 
-at::Tensor weighted_sum(const at::Tensor& losses, const at::Tensor& weights) {
-  return (losses * weights).where(weights != 0, 0).sum(at::kDouble);
+at::Tensor reduce(const plugin::Hooked<LossReducer>& reducer, const Batch& batch,
+                  const std::vector<at::Tensor>& losses, const at::Tensor& scales) {
+  return reducer.call([&](const LossReducer& hook) {
+    at::Tensor result = hook.reduce(batch, losses, scales);
+    if (!result.defined() || result.dim() != 0)
+      throw PluginError("reduce must return a scalar tensor");
+    return result;
+  });
+}
+
+at::Tensor term_sums(const plugin::Hooked<LossReducer>& reducer, const Batch& batch,
+                     const std::vector<at::Tensor>& losses) {
+  const torch::NoGradGuard no_grad;
+  // One term at a time, the others' losses zero: a NaN in one of them is not this term's.
+  std::vector<at::Tensor> alone;
+  for (const at::Tensor& loss : losses)
+    alone.push_back(losses.size() == 1 ? loss : at::zeros_like(loss, at::kDouble));
+  const auto terms = static_cast<int64_t>(losses.size());
+  const at::Tensor scales = at::eye(terms, losses.front().options().dtype(at::kDouble));
+  std::vector<at::Tensor> sums;
+  for (size_t t = 0; t < losses.size(); ++t) {
+    const at::Tensor zeros = std::exchange(alone[t], losses[t].detach().to(at::kDouble));
+    sums.push_back(reduce(reducer, batch, alone, scales.select(0, static_cast<int64_t>(t))));
+    alone[t] = zeros;
+  }
+  return at::stack(sums).to(at::kDouble);
 }
 
 }  // namespace tally::run

@@ -10,6 +10,11 @@
 
 namespace tally::run {
 
+/// The task's terms, in the units that the reducer counts in. Throws PluginError for a task without
+/// a term, and for a term that is not additive unless the reducer is made for such.
+std::vector<TermInfo> terms_of(const plugin::Hooked<Task>& task,
+                               const plugin::Hooked<LossReducer>& reducer);
+
 /// The batch with every tensor on the device; the copies may still be under way on its stream.
 Batch on_device(const Batch& batch, c10::Device device);
 
@@ -22,8 +27,14 @@ std::vector<at::Tensor> forward(const plugin::Hooked<Task>& task, const Batch& b
 std::vector<int64_t> count(const plugin::Hooked<LossReducer>& reducer, const Batch& batch,
                            size_t terms);
 
-/// S of a term in a batch: the sum of weight * loss over supervised positions, float64, on the
-/// losses' device.
-at::Tensor weighted_sum(const at::Tensor& losses, const at::Tensor& weights);
+/// S of each term in a batch, as the reducer itself reduces it: float64 [terms] on the losses'
+/// device, without gradients. Throws PluginError unless the reducer gives scalars. [trainer]
+at::Tensor term_sums(const plugin::Hooked<LossReducer>& reducer, const Batch& batch,
+                     const std::vector<at::Tensor>& losses);
+
+/// What the reducer makes of a batch: the scalar to differentiate. Throws PluginError unless it is
+/// one. [trainer]
+at::Tensor reduce(const plugin::Hooked<LossReducer>& reducer, const Batch& batch,
+                  const std::vector<at::Tensor>& losses, const at::Tensor& scales);
 
 }  // namespace tally::run

@@ -32,15 +32,16 @@ SplitBatches batches_of(const Hooked<Task>& task, const std::string& split, int6
   return {split, sequences, std::min(batch_size, sequences)};
 }
 
-BatchResult evaluate_batch(const Hooked<Task>& task, const Batch& batch,
-                           std::vector<int64_t> counts, c10::Device device) {
+BatchResult evaluate_batch(const Hooked<Task>& task, const Hooked<LossReducer>& reducer,
+                           const Batch& batch, std::vector<int64_t> counts, c10::Device device) {
   const torch::NoGradGuard no_grad;
   BatchResult result;
   result.counts = std::move(counts);
   const Batch moved = run::on_device(batch, device);
-  const std::vector<at::Tensor> losses = run::forward(task, moved);
-  for (size_t t = 0; t < losses.size(); ++t)
-    result.sums.push_back(run::weighted_sum(losses[t], moved.terms[t].weights).item<double>());
+  const at::Tensor sums =
+      run::term_sums(reducer, moved, run::forward(task, moved)).to(at::kCPU).contiguous();
+  const auto* data = sums.const_data_ptr<double>();
+  result.sums.assign(data, data + sums.numel());
   result.measures = task.call([&](Task& hook) { return hook.evaluate(moved); });
   return result;
 }
@@ -76,14 +77,14 @@ Evaluation add_up(const SplitBatches& batches, const std::vector<TermInfo>& term
 Evaluation evaluate(const Hooked<Task>& task, const Hooked<LossReducer>& reducer,
                     const std::string& split, int64_t batch_size, c10::Device device) {
   const SplitBatches batches = batches_of(task, split, batch_size);
-  const std::vector<TermInfo> terms = task.call([](Task& hook) { return hook.terms(); });
+  const std::vector<TermInfo> terms = run::terms_of(task, reducer);
   task.call([](Task& hook) { hook.set_training(false); });
   std::vector<BatchResult> results;
   for (int64_t i = 0; i < batches.size(); ++i) {
     const Batch batch =
         task.call([&](Task& hook) { return hook.load(split, batches.examples(i), std::nullopt); });
     results.push_back(
-        evaluate_batch(task, batch, run::count(reducer, batch, terms.size()), device));
+        evaluate_batch(task, reducer, batch, run::count(reducer, batch, terms.size()), device));
   }
   return add_up(batches, terms, results);
 }

@@ -15,7 +15,7 @@ namespace tally::train {
 /// One term of the loss over a whole split.
 struct TermEvaluation {
   TermInfo info;
-  double sum = 0.0;   ///< S: weighted losses of supervised positions.
+  double sum = 0.0;   ///< S, as the reducer reduces.
   int64_t count = 0;  ///< N, in the reducer's unit.
   double mean() const { return sum / static_cast<double>(count); }
 };
@@ -48,9 +48,10 @@ struct SplitBatches {
 SplitBatches batches_of(const plugin::Hooked<Task>& task, const std::string& split,
                         int64_t batch_size);
 
-/// Runs a batch, of which `counts` are the N, without gradients. The task must be on `device` and
-/// not in training. [trainer]
-BatchResult evaluate_batch(const plugin::Hooked<Task>& task, const Batch& batch,
+/// Runs a batch, of which `counts` are the N, without gradients; the reducer sums its losses. The
+/// task must be on `device` and not in training. [trainer]
+BatchResult evaluate_batch(const plugin::Hooked<Task>& task,
+                           const plugin::Hooked<LossReducer>& reducer, const Batch& batch,
                            std::vector<int64_t> counts, c10::Device device);
 
 /// Adds up the batches of a split in their order, so that who ran them changes no bit. Throws

@@ -36,7 +36,8 @@ std::optional<Evaluation> RunEvaluation::run(const EvaluationPass& pass) {
     measures_.clear();
     job.task.call([](Task& task) { task.set_training(false); });
   }
-  const BatchResult result = evaluate_batch(job.task, pass.batch, pass.counts, session_.device());
+  const BatchResult result =
+      evaluate_batch(job.task, job.reducer, pass.batch, pass.counts, session_.device());
   if (pass.step == 0) measures_ = names_of(result.measures);
   if (names_of(result.measures) != measures_) {
     throw PluginError(fmt::format(

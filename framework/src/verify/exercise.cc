@@ -19,6 +19,11 @@ constexpr const char* kSplit = "train";
 
 int64_t supervised(const at::Tensor& weights) { return weights.ne(0).sum().item<int64_t>(); }
 
+/// The reference's own sum, which asks no reducer.
+at::Tensor weighted_sum(const at::Tensor& losses, const at::Tensor& weights) {
+  return (losses * weights).where(weights != 0, 0).sum(at::kDouble);
+}
+
 /// Leaves the first `count` supervised positions of every term.
 void supervise_first(Batch& batch, int64_t count) {
   for (Term& term : batch.terms) {
@@ -146,7 +151,7 @@ std::vector<at::Tensor> ModelExercise::reference_shares(
       int64_t global = 0;
       for (const Batch& other : batches) global += supervised(other.terms[t].weights);
       const at::Tensor weights = batches[rank].terms[t].weights.to(device_);
-      objective = objective + run::weighted_sum(losses[rank][t], weights) *
+      objective = objective + weighted_sum(losses[rank][t], weights) *
                                   (terms_[t].coefficient / static_cast<double>(global));
     }
     shares.push_back(gradient(objective));

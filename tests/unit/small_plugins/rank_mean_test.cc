@@ -10,7 +10,6 @@ namespace tally {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class RankMeanTest : public ::testing::Test {
  protected:
@@ -46,17 +45,6 @@ TEST_F(RankMeanTest, MultipliesByTheCoefficient) {
   const std::vector<TermInfo> terms = {{.name = "a", .unit = "token", .coefficient = 0.5}};
   const Aggregation mean = {.world = 2, .divisor = 2};
   EXPECT_THAT(reducer_.scale(terms, {{.global = 48, .local = 8}}, mean), ElementsAre(0.0625));
-}
-
-TEST_F(RankMeanTest, RefusesATermThatIsNotAdditive) {
-  const std::vector<TermInfo> terms = {{.name = "contrast", .unit = "sequence", .additive = false}};
-  try {
-    reducer_.scale(terms, {{.global = 8, .local = 8}}, {});
-    FAIL() << "a term that is not additive was scaled";
-  } catch (const PluginError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank_mean"));
-    EXPECT_THAT(error.what(), HasSubstr("\"contrast\" is not additive over microbatches"));
-  }
 }
 
 }  // namespace

@@ -10,7 +10,6 @@ namespace tally {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 class TokenMeanTest : public ::testing::Test {
  protected:
@@ -46,17 +45,6 @@ TEST_F(TokenMeanTest, MultipliesByEachTermsCoefficient) {
   const Aggregation mean = {.world = 4, .divisor = 4};
   EXPECT_THAT(reducer_.scale(terms, {{.global = 8, .local = 1}, {.global = 16, .local = 1}}, mean),
               ElementsAre(0.25, -0.75));
-}
-
-TEST_F(TokenMeanTest, RefusesATermThatIsNotAdditive) {
-  const std::vector<TermInfo> terms = {{.name = "contrast", .unit = "sequence", .additive = false}};
-  try {
-    reducer_.scale(terms, {{.global = 8, .local = 8}}, {});
-    FAIL() << "a term that is not additive was scaled";
-  } catch (const PluginError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("token_mean"));
-    EXPECT_THAT(error.what(), HasSubstr("\"contrast\" is not additive over microbatches"));
-  }
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "train/evaluation.h"
 
-#include "run/named_tensors.h"
-
 #include "run/losses.h"
+#include "run/named_tensors.h"
+#include "support/sequence_mean.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -130,6 +130,19 @@ TEST_F(EvaluationTest, AddsSumsAndCountsOverUnequalBatches) {
   EXPECT_EQ(evaluation.measures.at("rows").count, 5);
 }
 
+TEST_F(EvaluationTest, TheReducerSumsCountsAndNamesTheUnit) {
+  // Means of the sequences: i + i / 2, whatever they weigh.
+  const plugin::Hooked<LossReducer> by_sequence(std::make_unique<SequenceMean>(),
+                                                {"loss_reducer", "sequence_mean", "test", "1"});
+  for (const int64_t batch_size : {1, 2, 5}) {
+    const Evaluation evaluation = evaluate(task_, by_sequence, "test", batch_size, at::kCPU);
+    EXPECT_NEAR(evaluation.terms[0].sum, 15.0, 1e-6);
+    EXPECT_EQ(evaluation.terms[0].count, 5);
+    EXPECT_EQ(evaluation.terms[0].info.unit, "sequence");
+    EXPECT_NEAR(evaluation.loss, 3.0 + 0.5 * 10.0, 1e-6);
+  }
+}
+
 TEST_F(EvaluationTest, TheBatchSizeChangesNothing) {
   for (const int64_t batch_size : {1, 3, 5, 100}) {
     const Evaluation evaluation = evaluate(task_, reducer_, "test", batch_size, at::kCPU);
@@ -180,8 +193,7 @@ TEST_F(EvaluationTest, ABatchWithoutOneOfTheTermsIsThePluginsFault) {
 TEST_F(EvaluationTest, AValueThatIsNoNumberIsNull) {
   Evaluation evaluation{
       "test", 1, std::nan(""), {{{.name = "token", .unit = "token"}, INFINITY, 1}}, {}};
-  EXPECT_THAT(to_json(evaluation),
-              AllOf(HasSubstr("\"loss\":null"), HasSubstr("\"sum\":null")));
+  EXPECT_THAT(to_json(evaluation), AllOf(HasSubstr("\"loss\":null"), HasSubstr("\"sum\":null")));
 }
 
 TEST_F(EvaluationTest, ABatchSizeBeyondAllBoundsIsTheWholeSplit) {
@@ -198,10 +210,11 @@ TEST_F(EvaluationTest, LoadsByNameInAnyOrder) {
 }
 
 TEST_F(EvaluationTest, NamesWhatIsMissingUnexpectedAndOfAnotherShape) {
-  EXPECT_THAT(load_error({{"weight", at::zeros({3, 2})}, {"bias", at::zeros({2})}}),
-              AllOf(HasSubstr("the model in step-0001 does not fit"),
-                    HasSubstr("use its own recipe"), HasSubstr("'steps' is missing"), HasSubstr("'bias' is unexpected"),
-                    HasSubstr("'weight' is Float[3, 2] and should be Float[2, 3]")));
+  EXPECT_THAT(
+      load_error({{"weight", at::zeros({3, 2})}, {"bias", at::zeros({2})}}),
+      AllOf(HasSubstr("the model in step-0001 does not fit"), HasSubstr("use its own recipe"),
+            HasSubstr("'steps' is missing"), HasSubstr("'bias' is unexpected"),
+            HasSubstr("'weight' is Float[3, 2] and should be Float[2, 3]")));
   EXPECT_TRUE(weight().equal(at::ones({2, 3}))) << "changed by a model that was refused";
 }
 
