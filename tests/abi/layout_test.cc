@@ -74,7 +74,9 @@ std::string data_types() {
                          {{"sum", offset(&Measure::sum)}, {"count", offset(&Measure::count)}}) +
          layout<Pass>("Pass", {{"window", offset(&Pass::window)},
                                {"index", offset(&Pass::index)},
-                               {"count", offset(&Pass::count)}}) +
+                               {"count", offset(&Pass::count)},
+                               {"shard", offset(&Pass::shard)},
+                               {"last_of_shard", offset(&Pass::last_of_shard)}}) +
          layout<Error>("Error", {}) +
          layout<HookEntry>("HookEntry", {{"interface", offset(&HookEntry::interface)},
                                          {"name", offset(&HookEntry::name)},
@@ -106,6 +108,8 @@ std::string hooks() {
                                 {"save_state", slot(&Sampler::save_state)},
                                 {"load_state", slot(&Sampler::load_state)}}) +
          line("class LossReducer", {{"count", slot(&LossReducer::count)},
+                                    {"unit", slot(&LossReducer::unit)},
+                                    {"takes_non_additive", slot(&LossReducer::takes_non_additive)},
                                     {"scale", slot(&LossReducer::scale)},
                                     {"reduce", slot(&LossReducer::reduce)}}) +
          line("class SyncPolicy", {{"divisor", slot(&SyncPolicy::divisor)},
@@ -114,8 +118,7 @@ std::string hooks() {
                                    {"before_backward", slot(&SyncPolicy::before_backward)},
                                    {"after_backward", slot(&SyncPolicy::after_backward)},
                                    {"after_window", slot(&SyncPolicy::after_window)},
-                                   {"after_step", slot(&SyncPolicy::after_step)},
-                                   {"reconcile", slot(&SyncPolicy::reconcile)}}) +
+                                   {"after_step", slot(&SyncPolicy::after_step)}}) +
          line("class StateProvider", {{"state_id", slot(&StateProvider::state_id)},
                                       {"scope", slot(&StateProvider::scope)},
                                       {"save", slot(&StateProvider::save)},
@@ -124,6 +127,7 @@ std::string hooks() {
 
 std::string services() {
   return line("class Context", {{"config", slot(&Context::config)},
+                                {"window", slot(&Context::window)},
                                 {"seed", slot(&Context::seed)},
                                 {"stream_seed", slot(&Context::stream_seed)},
                                 {"log", slot(&Context::log)},
@@ -135,6 +139,7 @@ std::string services() {
                                {"number", slot(&Config::number)},
                                {"boolean", slot(&Config::boolean)},
                                {"text", slot(&Config::text)},
+                               {"path", slot(&Config::path)},
                                {"integers", slot(&Config::integers)},
                                {"reject", slot(&Config::reject)}}) +
          line("class Sync", {{"rank", slot(&Sync::rank)},

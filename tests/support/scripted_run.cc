@@ -21,7 +21,7 @@ recipe::Recipe write_recipe(const fs::path& folder, const ScriptedOptions& optio
   std::ofstream(folder / "scripted.toml")
       << "[run]\nranks = " << options.world << "\ntimeout = 20\ndevice = \"cpu\"\n"
       << "allow_idle_ranks = true\n"
-      << "[sampler]\nshards = " << (options.shards == 0 ? options.world : options.shards) << "\n"
+      << "[window]\nshards = " << (options.shards == 0 ? options.world : options.shards) << "\n"
       << "[train]\nupdates = " << options.windows << "\n"
       << "[optimizer]\nlearning_rate = 0.125\n"
       << "[loss_reducer]\nplugin = \"" << options.reducer << "\"\n"
@@ -81,10 +81,10 @@ class Follower final : public Observer {
         log_(log),
         before_(started(session.groups().gradients)) {}
 
-  void after_pass(const Pass& pass, int64_t shard) override {
+  void after_pass(const Pass& pass) override {
     distributed::FlatParameters& parameters = session_.parameters();
     const int64_t now = started(session_.groups().gradients);
-    log_.passes.push_back({pass, shard, now - before_, in_task_order(parameters.values()),
+    log_.passes.push_back({pass, now - before_, in_task_order(parameters.values()),
                            in_task_order(parameters.gradients())});
     before_ = now;
     options_.after_pass(session_, pass);

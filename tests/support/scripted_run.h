@@ -36,7 +36,6 @@ struct ScriptedOptions {
 
 struct PassLog {
   Pass pass;
-  int64_t shard = 0;
   int64_t all_reduces = 0;  ///< Of the gradients' group, started in this pass.
   std::vector<double> theta;
   std::vector<double> gradient;

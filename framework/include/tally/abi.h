@@ -62,11 +62,11 @@ inline constexpr char kStamp[] = "tally-stamp:hook-api=" TALLY_STRING(
 
 /// One hook that a plugin offers.
 struct HookEntry {
-  const char* interface;  ///< "task/1", "sampler/1", "loss_reducer/1", "sync_policy/1" or
-                          ///< "state_provider/1".
-  const char* name;       ///< Unique among the plugin's hooks of this interface.
-  Hook* (*create)(
-      Context&);  ///< A new hook, owned by the caller; really of the interface's class. May throw.
+  /// "task/1", "sampler/1", "loss_reducer/1", "sync_policy/1" or "state_provider/1".
+  const char* interface;
+  const char* name;  ///< Unique among the plugin's hooks of this interface.
+  /// A new hook, owned by the caller; really of the interface's class. May throw.
+  Hook* (*create)(Context&);
 };
 
 /// What the exported symbol `tally_plugin_v1` holds. Everything has static storage duration.

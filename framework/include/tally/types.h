@@ -25,14 +25,15 @@ using Shard = std::vector<Microbatch>;
 /// rank.
 struct WindowPlan {
   int64_t window = 0;  ///< Index of the window in the run, from 0.
-  std::vector<Shard>
-      shards;  ///< As many as `sampler.shards` says; rank r runs the shards s with s % world == r.
+  /// As many as `window.shards` says; rank r runs the shards s with s % world == r.
+  std::vector<Shard> shards;
 };
 
 /// All that a sampler may know of a split.
 struct ExampleTable {
-  std::vector<int64_t> lengths;  ///< Length of each example in the task's own unit (tokens, pixels,
-                                 ///< ...); the index is the ExampleId.
+  /// Length of each example in the task's own unit (tokens, pixels, ...); the index is the
+  /// ExampleId.
+  std::vector<int64_t> lengths;
 };
 
 /// What a batch is padded to when the caller needs a fixed shape.
@@ -48,29 +49,31 @@ struct NamedTensor {
 
 /// What one term of the loss averages over, as the task declares it.
 struct TermInfo {
-  std::string name;          ///< Unique within the task.
-  std::string unit;          ///< "token", "sequence", "document", "weight" or "microbatch".
+  std::string name;  ///< Unique within the task.
+  /// What one weight stands for: "token", "sequence", "document", "weight" or "microbatch". A
+  /// reducer may average over another one, see LossReducer::unit().
+  std::string unit;
   double coefficient = 1.0;  ///< c_t in the objective  sum over t of c_t * S_t / N_t.
-  bool additive = true;  ///< false: S_t over a window is not the sum of its microbatches' values;
-                         ///< only a reducer made for it accepts the task.
+  /// false: S_t over a window is not the sum of its microbatches' values. Only a reducer that
+  /// takes_non_additive() trains such a task.
+  bool additive = true;
 };
 
 /// One term's supervision of a batch.
 struct Term {
   std::string name;
-  at::Tensor weights;  ///< Floating point, shaped like the term's loss; 0 = not supervised. No
-                       ///< gradient flows into it.
-  std::optional<at::Tensor> documents;  ///< int64, shaped like `weights`: document of each
-                                        ///< position, from 0; absent = one document a row.
+  /// Floating point, shaped like the term's loss; 0 = not supervised. No gradient flows into it.
+  at::Tensor weights;
+  /// int64, shaped like `weights`: document of each position, from 0; absent = one document a row.
+  std::optional<at::Tensor> documents;
 };
 
 /// One microbatch, ready for the model. Made on the CPU by Task::load; the host copies every tensor
 /// to the device.
 struct Batch {
   std::vector<ExampleId> examples;
-  std::vector<NamedTensor>
-      inputs;               ///< Whatever the task's forward wants. The first dimension is the row.
-  std::vector<Term> terms;  ///< In the order of Task::terms().
+  std::vector<NamedTensor> inputs;  ///< Whatever forward wants. The first dimension is the row.
+  std::vector<Term> terms;          ///< In the order of Task::terms().
 };
 
 /// Count of one term over a whole window, in the reducer's unit.

@@ -27,7 +27,7 @@ void pin(Batch& batch) {
 void require_shape(const WindowPlan& plan, int64_t window, int64_t shards) {
   if (plan.window == window && static_cast<int64_t>(plan.shards.size()) == shards) return;
   throw PluginError(fmt::format(
-      "planned window {} with {} shards, but window {} with {} (sampler.shards) was asked for",
+      "planned window {} with {} shards, but window {} with {} (window.shards) was asked for",
       plan.window, plan.shards.size(), window, shards));
 }
 
@@ -130,7 +130,7 @@ void Loader::close(int64_t window, const std::stop_token& stop) {
 }
 
 void Loader::plan_next(int64_t window, PreparedWindow& prepared) {
-  auto state = std::make_shared<run::StateRecording>();
+  auto state = std::make_shared<MemoryState>();
   std::optional<WindowPlan> plan = job_.sampler.call([&](Sampler& sampler) {
     std::optional<WindowPlan> drawn = sampler.plan(window);
     if (drawn) require_shape(*drawn, window, job_.settings.shards);

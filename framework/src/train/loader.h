@@ -3,12 +3,12 @@
 #include "distributed/control_record.h"
 #include "run/job.h"
 #include "run/plan_chain.h"
-#include "run/state_recording.h"
 #include "run/stop_request.h"
 #include "train/evaluation.h"
 
 #include <c10/core/Device.h>
 #include <c10/core/Event.h>
+#include <tally/memory_state.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -43,8 +43,8 @@ struct PreparedWindow {
   distributed::Agreement agreement;
   std::optional<EvaluationPass> evaluation;  ///< Then there is no plan and no pass.
   WindowPlan plan;
-  std::vector<LoadedPass> passes;                            ///< This rank's, shard by shard.
-  std::shared_ptr<const run::StateRecording> sampler_state;  ///< After this plan.
+  std::vector<LoadedPass> passes;                    ///< This rank's, shard by shard.
+  std::shared_ptr<const MemoryState> sampler_state;  ///< After this plan.
   bool last = false;  ///< No data left, the end is reached, or a stop was asked for: not to be run.
 };
 

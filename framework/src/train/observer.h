@@ -18,8 +18,8 @@ class Observer {
   virtual ~Observer() = default;
 
   /// Sees the gradient accumulated so far, after each backward and, in the armed one, its
-  /// reduction. `shard`: of the pass, or -1 for one of no shard. [every rank]
-  virtual void after_pass(const Pass& /*pass*/, int64_t /*shard*/) {}
+  /// reduction. [every rank]
+  virtual void after_pass(const Pass& /*pass*/) {}
   /// Sees each window's gradient after its reduction, before clipping; returns whether the
   /// parameters are updated with it. [every rank]
   virtual bool after_reduction(int64_t /*window*/) { return true; }

@@ -2,6 +2,7 @@
 
 #include "log/log.h"
 #include "process/ending.h"
+#include "train/stopwatch.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
@@ -15,14 +16,9 @@ namespace tally::train {
 namespace {
 
 using distributed::Phase;
-using Clock = std::chrono::steady_clock;
 
 /// How long the trainer may take to notice the loader's failure by itself.
 constexpr std::chrono::seconds kFailureGrace{3};
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 
@@ -75,7 +71,7 @@ LoaderOptions Trainer::loader_options(int64_t end) {
 }
 
 const TrainResult& Trainer::run_until(int64_t end) {
-  const Clock::time_point start = Clock::now();
+  const Stopwatch job;
   metrics_.open(state_.position().windows());
   session_.job().task.call([](Task& task) { task.set_training(true); });
   session_.board().last_window(end);
@@ -85,9 +81,9 @@ const TrainResult& Trainer::run_until(int64_t end) {
     plugin::set_place(fmt::format("at window {}, rank {}", window, session_.rank()));
     session_.board().window(window);
     session_.board().phase(Phase::kWaitingForPlan);
-    const Clock::time_point asked = Clock::now();
+    const Stopwatch asked;
     const PreparedWindow prepared = loader.next();
-    const double waited = seconds_since(asked);
+    const double waited = asked.seconds();
     take_metrics(prepared.agreement);
     if (prepared.last) {
       result_.stop_signal = prepared.agreement.stop_signal;
@@ -107,16 +103,16 @@ const TrainResult& Trainer::run_until(int64_t end) {
   }
   take_metrics(loader.final_exchange());
   result_.windows = state_.position().windows();
-  result_.seconds = seconds_since(start);
+  result_.seconds = job.seconds();
   return result_;
 }
 
 void Trainer::finish_window(const PreparedWindow& prepared) {
   state_.position().finished(prepared.plan, prepared.sampler_state);
   session_.board().finished(state_.position().windows());
-  const Clock::time_point updated = Clock::now();
+  const Stopwatch updated;
   if (options_.saving != nullptr) options_.saving->after_window();
-  metrics_.saved(prepared.plan.window, seconds_since(updated));
+  metrics_.saved(prepared.plan.window, updated.seconds());
 }
 
 void Trainer::run_evaluation(const EvaluationPass& pass) {
@@ -130,12 +126,12 @@ bool Trainer::is_empty(const PreparedWindow& prepared) const {
 }
 
 void Trainer::run_window(const PreparedWindow& prepared, Loader& loader, double waited) {
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   Window window(parts_, prepared);
   WindowOutcome outcome = window.run();
   loader.finished(std::move(outcome.report));
   WindowNotes notes = notes_of(prepared, outcome.times, waited);
-  notes.total_seconds = waited + seconds_since(start);
+  notes.total_seconds = waited + watch.seconds();
   metrics_.ran(prepared.plan.window, std::move(notes));
 }
 

@@ -2,6 +2,7 @@
 
 #include "run/losses.h"
 #include "run/randomness.h"
+#include "train/stopwatch.h"
 
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -10,33 +11,10 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <chrono>
 
 namespace tally::train {
-namespace {
 
 using distributed::Phase;
-
-/// Adds the seconds until its end to `total`.
-class Stopwatch {
- public:
-  explicit Stopwatch(double& total) : total_(total) {}
-  ~Stopwatch() {
-    total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
-
- private:
-  double& total_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-constexpr int64_t kNoShard = -1;
-
-int64_t shard_of(const LoadedPass* loaded) { return loaded == nullptr ? kNoShard : loaded->shard; }
-
-}  // namespace
 
 at::Tensor zero_loss(const distributed::FlatParameters& parameters) {
   at::Tensor loss = at::zeros({}, parameters.values().options());
@@ -58,11 +36,12 @@ WindowOutcome Window::run() {
   scale();
   parts_.parameters.clear_gradients();
   // 4 the passes; the last one reduces while it runs
-  const std::vector<const LoadedPass*> todo = steps();
-  for (size_t i = 0; i < todo.size(); ++i) {
-    if (i > 0 && shard_of(todo[i]) != shard_of(todo[i - 1])) parts_.buckets.end_shard();
-    run_pass({prepared_.plan.window, static_cast<int64_t>(i), static_cast<int64_t>(todo.size())},
-             todo[i]);
+  PassParts pass_parts{parts_.job.policy, parts_.sync, parts_.buckets, parts_.board};
+  for (const Step& step : steps()) {
+    run_pass(
+        pass_parts, step.pass, [&] { return loss_of(step); }, outcome_.times);
+    parts_.observer.after_pass(step.pass);
+    if (step.pass.last_of_shard && !step.pass.last()) parts_.buckets.end_shard();
   }
   // 5 every rank holds the same gradients
   parts_.job.policy.call([&](SyncPolicy& policy) { policy.after_window(parts_.sync); });
@@ -74,14 +53,24 @@ WindowOutcome Window::run() {
   return std::move(outcome_);
 }
 
-std::vector<const LoadedPass*> Window::steps() const {
+std::vector<Window::Step> Window::steps() const {
   size_t count = std::max<size_t>(prepared_.passes.size(), 1);
   if (parts_.job.policy.call([](SyncPolicy& policy) { return policy.equal_passes(); })) {
     for (const int64_t passes : prepared_.agreement.passes_by_rank)
       count = std::max(count, static_cast<size_t>(passes));
   }
-  std::vector<const LoadedPass*> result(count - prepared_.passes.size());
-  for (const LoadedPass& pass : prepared_.passes) result.push_back(&pass);
+  std::vector<Step> result(count - prepared_.passes.size());
+  for (const LoadedPass& pass : prepared_.passes) result.push_back({{}, &pass});
+  for (size_t i = 0; i < count; ++i) {
+    Pass& pass = result[i].pass;
+    pass.window = prepared_.plan.window;
+    pass.index = static_cast<int64_t>(i);
+    pass.count = static_cast<int64_t>(count);
+    if (result[i].loaded != nullptr) pass.shard = result[i].loaded->shard;
+  }
+  for (size_t i = 0; i < count; ++i)
+    result[i].pass.last_of_shard =
+        i + 1 == count || result[i].pass.shard != result[i + 1].pass.shard;
   return result;
 }
 
@@ -106,52 +95,25 @@ void Window::scale() {
       parts_.device.is_cpu() ? host : host.pin_memory().to(parts_.device, /*non_blocking=*/true);
 }
 
-void Window::run_pass(const Pass& pass, const LoadedPass* loaded) {
-  const auto policy = [&](auto hook) {
-    parts_.job.policy.call(
-        [&](SyncPolicy& policy_hook) { (policy_hook.*hook)(pass, parts_.sync); });
-  };
-  const bool idle = loaded == nullptr || loaded->batch.examples.empty();
-  at::Tensor loss;
-  {
-    const Stopwatch watch(outcome_.times.forward);
-    parts_.board.phase(Phase::kForward);
-    policy(&SyncPolicy::before_forward);
-    if (parts_.job.settings.keyed_rng && !idle) {
-      run::seed_generators(
-          run::keyed_seed(parts_.job.settings.seed, pass.window, loaded->shard, loaded->microbatch),
-          parts_.device);
-    }
-    loss = idle ? zero_loss(parts_.parameters) : forward(*loaded);
+at::Tensor Window::loss_of(const Step& step) {
+  if (step.loaded == nullptr || step.loaded->batch.examples.empty())
+    return zero_loss(parts_.parameters);
+  const run::Settings& settings = parts_.job.settings;
+  if (settings.keyed_rng) {
+    run::seed_generators(
+        run::keyed_seed(settings.seed, step.pass.window, step.pass.shard, step.loaded->microbatch),
+        parts_.device);
   }
-  {
-    const Stopwatch watch(outcome_.times.backward);
-    parts_.board.phase(Phase::kBackward);
-    policy(&SyncPolicy::before_backward);
-    loss.backward();
-  }
-  const Stopwatch watch(outcome_.times.reduce);
-  parts_.board.phase(Phase::kReducing);
-  parts_.buckets.finish(pass.last());
-  policy(&SyncPolicy::after_backward);
-  parts_.observer.after_pass(pass, shard_of(loaded));
+  return forward(*step.loaded);
 }
 
 at::Tensor Window::forward(const LoadedPass& loaded) {
   const Batch batch = run::on_device(loaded.batch, parts_.device);
   const std::vector<at::Tensor> losses = run::forward(parts_.job.task, batch);
-  const at::Tensor loss = parts_.job.reducer.call([&](const LossReducer& reducer) {
-    at::Tensor result = reducer.reduce(batch, losses, scales_);
-    if (!result.defined() || result.dim() != 0)
-      throw PluginError("reduce must return a scalar tensor");
-    return result;
-  });
+  const at::Tensor loss = run::reduce(parts_.job.reducer, batch, losses, scales_);
   const torch::NoGradGuard no_grad;
   objective_ += loss.detach();
-  for (size_t t = 0; t < losses.size(); ++t) {
-    sums_.select(0, static_cast<int64_t>(t)) +=
-        run::weighted_sum(losses[t].detach(), batch.terms[t].weights);
-  }
+  sums_ += run::term_sums(parts_.job.reducer, batch, losses);
   return loss;
 }
 
@@ -161,7 +123,7 @@ at::Tensor Window::judge() {
 }
 
 void Window::update(const at::Tensor& norm) {
-  const Stopwatch watch(outcome_.times.update);
+  const AddSeconds add(outcome_.times.update);
   parts_.board.phase(Phase::kUpdating);
   const torch::NoGradGuard no_grad;
   at::Tensor gradients = parts_.parameters.gradients();

@@ -1,26 +1,17 @@
 #pragma once
 
-#include "distributed/board.h"
-#include "distributed/gradient_buckets.h"
+#include "distributed/flat_parameters.h"
 #include "run/job.h"
 #include "run/optimizer.h"
 #include "train/loader.h"
 #include "train/observer.h"
-#include "train/policy_sync.h"
+#include "train/pass.h"
 
 #include <c10/core/Device.h>
 
 #include <vector>
 
 namespace tally::train {
-
-/// Host time of each phase of a window, seconds. On a GPU the work itself runs on beside.
-struct PhaseTimes {
-  double forward = 0.0;
-  double backward = 0.0;
-  double reduce = 0.0;  ///< Waiting for the reduction after the last backward.
-  double update = 0.0;
-};
 
 struct WindowOutcome {
   FinishedReport report;
@@ -50,10 +41,15 @@ class Window {
   WindowOutcome run();
 
  private:
-  /// The passes in order; null for one that only keeps the ranks' numbers equal.
-  std::vector<const LoadedPass*> steps() const;
+  /// What one pass runs; nothing loaded for one that only keeps the ranks' numbers equal.
+  struct Step {
+    Pass pass;
+    const LoadedPass* loaded = nullptr;
+  };
+  /// The passes in order.
+  std::vector<Step> steps() const;
   void scale();
-  void run_pass(const Pass& pass, const LoadedPass* loaded);
+  at::Tensor loss_of(const Step& step);
   at::Tensor forward(const LoadedPass& loaded);
   at::Tensor judge();
   void update(const at::Tensor& norm);

@@ -90,7 +90,7 @@ TEST(SamplerAgreementTest, APlanOfAnotherWindowOrWithOtherShardsIsRefused) {
   EXPECT_THAT(
       distributed::text_of_a<PluginError>(run_script(script, {.windows = 2})[0].failure),
       HasSubstr("sampler \"scripted\" (plugin test 0) failed at window 1, rank 0: planned window 7 "
-                "with 1 shards, but window 1 with 1 (sampler.shards) was asked for"));
+                "with 1 shards, but window 1 with 1 (window.shards) was asked for"));
   script = steady_script(3, 1);
   EXPECT_THAT(
       distributed::text_of_a<PluginError>(run_script(script, {.world = 1, .shards = 2})[0].failure),
@@ -234,7 +234,8 @@ TEST(WorldSizeTest, TheSameRecipeGivesTheSameLossesOnOneTwoAndFourRanks) {
     ScriptedOptions options{.world = world, .shards = 4, .windows = 5, .update = true};
     const auto logs = run_script_well(script, options);
     losses.emplace_back();
-    for (const WindowMetrics& metrics : logs[0].metrics) losses.back().push_back(metrics.loss.value());
+    for (const WindowMetrics& metrics : logs[0].metrics)
+      losses.back().push_back(metrics.loss.value());
     for (const RankLog& log : logs) EXPECT_EQ(log.theta, logs[0].theta) << "equal bits";
   }
   ASSERT_THAT(losses, Each(::testing::SizeIs(5)));

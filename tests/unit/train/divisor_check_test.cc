@@ -29,8 +29,8 @@ std::vector<RankLog> run_policy(const std::string& policy, int64_t world) {
 class DivisorCheckTest : public ::testing::TestWithParam<int64_t> {};
 
 TEST_P(DivisorCheckTest, HonestPoliciesPassAndNothingOfTheCheckIsLeft) {
-  for (const std::string policy :
-       {"no_sync", "sum", "arms_late", "equal_passes", "every_pass", "after_window"}) {
+  for (const std::string policy : {"no_sync", "sum", "arms_late", "equal_passes", "every_pass",
+                                   "after_window", "shard_by_shard"}) {
     for (const RankLog& log : run_policy(policy, GetParam())) {
       EXPECT_EQ(distributed::text_of(log.failure), "") << policy;
       ASSERT_EQ(log.gradients.size(), 1U) << policy;
@@ -53,20 +53,32 @@ TEST_P(DivisorCheckTest, APolicyThatDividesTwiceIsRefused) {
   const auto world = static_cast<double>(GetParam());
   expect_refused(
       "divides_twice", GetParam(),
-      fmt::format("says that it divides the sum over {0} ranks by {0}, so gradients of rank + 1 "
-                  "must become {1:g}, but rank 0 holds {2:g}",
-                  GetParam(), (world + 1) / 2, (world + 1) / 2 / world));
+      fmt::format(
+          "says that it divides the sum over {0} ranks by {0}, so a window of two shards in "
+          "which every gradient of rank r adds up to 15 * (r + 1) must leave {1:g}, but rank "
+          "0 holds {2:g}",
+          GetParam(), 15 * (world + 1) / 2, 15 * (world + 1) / 2 / world));
 }
 
 TEST_P(DivisorCheckTest, APolicyThatSumsButSaysMeanIsRefused) {
   const auto world = static_cast<double>(GetParam());
   expect_refused("says_mean_but_sums", GetParam(),
-                 fmt::format("must become {:g}, but rank 0 holds {:g}", (world + 1) / 2,
-                             world * (world + 1) / 2));
+                 fmt::format("must leave {:g}, but rank 0 holds {:g}", 15 * (world + 1) / 2,
+                             15 * world * (world + 1) / 2));
 }
 
 TEST_P(DivisorCheckTest, APolicyThatExchangesNothingIsRefused) {
-  expect_refused("never_arms", GetParam(), "but rank 0 holds 1; correct its divisor()");
+  expect_refused("never_arms", GetParam(), "but rank 0 holds 15; correct its divisor()");
+}
+
+TEST_P(DivisorCheckTest, APolicyThatReducesIncrementsOverShardsIsRefused) {
+  // 1 + 2 of the first shard, 4 of the second, and in the last pass 8 and the first shard again.
+  const auto world = static_cast<double>(GetParam());
+  expect_refused(
+      "increments", GetParam(),
+      fmt::format("must leave {:g}, but rank 0 holds {:g}; correct its divisor(), or what "
+                  "it does in each pass (see Sync::gradients)",
+                  15 * (world + 1) / 2, 18 * (world + 1) / 2));
 }
 
 TEST_P(DivisorCheckTest, ADivisorBelowOneIsRefused) {

@@ -115,7 +115,7 @@ TEST(WindowTest, EqualPassesPutsTheExtraOnesFirstAndEmpty) {
   ScriptedOptions options{.world = 2, .policy = "equal_passes"};
   const auto shards = [](const RankLog& log) {
     std::vector<int64_t> result;
-    for (const PassLog& pass : log.passes) result.push_back(pass.shard);
+    for (const PassLog& pass : log.passes) result.push_back(pass.pass.shard);
     return result;
   };
   const auto equal = run_script_well(script, options);
