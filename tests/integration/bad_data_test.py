@@ -78,7 +78,7 @@ class BadFile(TallyTest):
         words = (
             "--set: window.batch_size = 2 cannot be filled",
             "a window takes 2 examples of length at most 64, but the data has 1;",
-            "lower batch_size, accumulation or shards, or change split_length",
+            "lower window.batch_size, change sampler.split_length, or add data",
         )
         self.assert_refused(self.tally.run("prepare", *arguments, timeout=30), 2, *words)
         self.succeed("prepare", *TINY)

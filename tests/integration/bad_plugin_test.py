@@ -111,10 +111,10 @@ class FalseDivisor(TallyTest):
         self.assertEqual(self.tally.files("artifacts"), set())
 
     def test_says_one_and_averages(self):
-        self.assert_found("says_sum_takes_mean", "divides the sum over 2 ranks by 1", "must become 3", "holds 1.5")
+        self.assert_found("says_sum_takes_mean", "divides the sum over 2 ranks by 1", "must leave 45", "holds 22.5")
 
     def test_says_world_and_reduces_nothing(self):
-        self.assert_found("never_reduces", "divides the sum over 2 ranks by 2", "must become 1.5", "rank 0 holds 1;")
+        self.assert_found("never_reduces", "divides the sum over 2 ranks by 2", "must leave 22.5", "rank 0 holds 15;")
 
 
 if __name__ == "__main__":
