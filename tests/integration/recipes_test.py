@@ -41,7 +41,7 @@ class WithData(TallyTest):
 class EqualOnAnyNumberOfRanks(WithData):
     def train(self, ranks: int, *arguments: str) -> list[float]:
         sets = (*CPU, "--set", "window.shards=4", "--continuous")
-        self.succeed("train", "recipes/correct.toml", "--ranks", ranks, *sets, *arguments)
+        self.succeed("train", "recipes/correct.toml", "--ranks", ranks, "--overwrite", *sets, *arguments)
         return self.tally.losses()
 
     def test_same_losses_and_a_model_that_learned(self):
@@ -62,7 +62,7 @@ class EqualOnAnyNumberOfRanks(WithData):
         """The test above can fail: a reducer that counts locally depends on the number of ranks."""
         losses = []
         for ranks in (1, 2):
-            self.succeed("train", "recipes/wrong.toml", "--ranks", ranks, *SHORT)
+            self.succeed("train", "recipes/wrong.toml", "--ranks", ranks, "--overwrite", *SHORT)
             losses.append(self.tally.losses("wrong"))
         differences = [abs(one - two) / one for one, two in zip(*losses)]
         self.assertGreater(max(differences), 1e-3)
@@ -110,7 +110,7 @@ class Masked(TallyTest):
         (self.tally.folder / "data").symlink_to(self.prepared.folder / "data")
 
     def train(self, ranks: int, *arguments: str) -> list[dict]:
-        self.succeed("train", "recipes/masked.toml", "--ranks", ranks, *SHORT, *arguments)
+        self.succeed("train", "recipes/masked.toml", "--ranks", ranks, "--overwrite", *SHORT, *arguments)
         return self.tally.metrics("masked")
 
     def lengths_of_first_window(self) -> list[int]:

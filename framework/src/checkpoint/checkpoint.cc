@@ -115,7 +115,7 @@ void CheckpointWriter::publish(const CheckpointContent& content,
   files::AtomicFolder folder(target_, files::AtomicFolder::Start::kShared, system_);
   check_rank_files(target_, world_, rank_files);
   Manifest manifest{window_,       world_,          content.tally_version,
-                    TORCH_VERSION, content.plugins, rank_files};
+                    TORCH_VERSION, content.plugins, content.lineage, rank_files};
   for (const files::FileEntry& entry : rank_files) folder.adopt(entry);
   // "pt" tells readers of the Python package that the names are those of a state_dict.
   manifest.files.push_back(folder.add(kModelFile, [&](files::FileWriter& file) {
@@ -204,15 +204,29 @@ std::vector<std::filesystem::path> list_steps(const std::filesystem::path& folde
   return steps;
 }
 
-std::optional<std::filesystem::path> find_newest(const std::filesystem::path& folder,
+std::vector<Step> known_steps(const std::filesystem::path& folder,
+                              std::vector<DamagedCheckpoint>* damaged, files::FileSystem& system) {
+  std::vector<Step> steps;
+  for (const std::filesystem::path& path : list_steps(folder, system)) {
+    try {
+      Manifest manifest = read_manifest(system, path);
+      steps.push_back({path, manifest.window, std::move(manifest.lineage)});
+    } catch (const DataError& error) {
+      damaged->push_back({path, error.what()});
+    }
+  }
+  return steps;
+}
+
+std::optional<std::filesystem::path> first_whole(const std::vector<Step>& steps,
                                                  std::vector<DamagedCheckpoint>* damaged,
                                                  files::FileSystem& system) {
-  for (const std::filesystem::path& step : list_steps(folder, system)) {
+  for (const Step& step : steps) {
     try {
-      CheckpointReader::open(step, system);
-      return step;
+      CheckpointReader::open(step.path, system);
+      return step.path;
     } catch (const DataError& error) {
-      damaged->push_back({step, error.what()});
+      damaged->push_back({step.path, error.what()});
     }
   }
   return std::nullopt;

@@ -22,6 +22,7 @@ struct CheckpointContent {
   std::string data_lock;               ///< DataLock::to_json().
   std::string tally_version;
   std::map<std::string, Digest> plugins;  ///< SHA-256 of each plugin file, by the plugin's name.
+  Lineage lineage;                        ///< At least one link.
 };
 
 /// "step-0050": the folder of the checkpoint after 50 windows.
@@ -95,9 +96,14 @@ struct DamagedCheckpoint {
   std::string reason;  ///< Text of the error.
 };
 
-/// The newest step that verifies. `damaged` receives the newer ones that do not.
-std::optional<std::filesystem::path> find_newest(
-    const std::filesystem::path& folder, std::vector<DamagedCheckpoint>* damaged,
+/// The steps whose manifests can be read, newest window first; `damaged` receives the others.
+std::vector<Step> known_steps(const std::filesystem::path& folder,
+                              std::vector<DamagedCheckpoint>* damaged,
+                              files::FileSystem& system = files::FileSystem::real());
+
+/// The first of these steps that verifies. `damaged` receives those before it.
+std::optional<std::filesystem::path> first_whole(
+    const std::vector<Step>& steps, std::vector<DamagedCheckpoint>* damaged,
     files::FileSystem& system = files::FileSystem::real());
 
 /// Deletes a step. Throws DataError when it cannot be taken out of the list of steps; at no moment

@@ -46,7 +46,7 @@ std::string Manifest::to_json() const {
   const nlohmann::json json = {
       {"format", kManifestFormat},        {"window", window},          {"world", world},
       {"tally", tally_version},           {"libtorch", torch_version}, {"plugins", hashes},
-      {"files", entries_to_json(ordered)}};
+      {"lineage", checkpoint::to_json(lineage)}, {"files", entries_to_json(ordered)}};
   return json.dump(2) + "\n";
 }
 
@@ -59,7 +59,7 @@ Manifest Manifest::from_json(std::string_view text, const std::string& file) {
     throw DataError("cannot use " + file + ": its format is '" + format +
                     "', but this tally reads '" + kManifestFormat +
                     "'; use the tally that wrote it");
-  require_keys(json, {"format", "window", "world", "tally", "libtorch", "plugins", "files"}, file);
+  require_keys(json, {"format", "window", "world", "tally", "libtorch", "plugins", "lineage", "files"}, file);
   Manifest manifest;
   manifest.window = integer_at(json, "window", file);
   manifest.world = integer_at(json, "world", file);
@@ -69,6 +69,7 @@ Manifest Manifest::from_json(std::string_view text, const std::string& file) {
     throw DataError("cannot use " + file + ": 'plugins' must be an object; take another copy");
   for (const auto& [name, digest] : json["plugins"].items())
     manifest.plugins[name] = digest_at(json["plugins"], name, file);
+  manifest.lineage = lineage_from_json(json["lineage"], manifest.window, file);
   manifest.files = entries_from_json(json["files"], file);
   check_files(manifest, file);
   return manifest;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "checkpoint/lineage.h"
 #include "files/file_entry.h"
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace tally::checkpoint {
 
-inline constexpr char kManifestFormat[] = "tally-checkpoint/1";
+inline constexpr char kManifestFormat[] = "tally-checkpoint/2";
 
 /// Names of the files in a checkpoint.
 inline constexpr char kModelFile[] = "model.safetensors";
@@ -28,6 +29,7 @@ struct Manifest {
   std::string tally_version;
   std::string torch_version;
   std::map<std::string, Digest> plugins;  ///< SHA-256 of each plugin file, by the plugin's name.
+  Lineage lineage;                        ///< At least one link.
   std::vector<files::FileEntry> files;    ///< All but the manifest and its digest, by name.
   bool operator==(const Manifest&) const = default;
 

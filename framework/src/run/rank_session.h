@@ -26,6 +26,8 @@ class RankSession {
   Job& job() { return job_; }
   int64_t rank() const { return self_.rank; }
   int64_t world() const { return self_.world; }
+  /// Whether another process of tally started this rank and looks after the run's folders.
+  bool has_parent() const { return !self_.board_file.empty(); }
   c10::Device device() const { return device_; }
   distributed::BoardWriter& board() { return board_; }
   distributed::Groups& groups() { return *groups_; }

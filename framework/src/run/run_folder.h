@@ -3,29 +3,27 @@
 #include <filesystem>
 #include <string>
 
-/// Where a run leaves its files, relative to the current folder.
 namespace tally::run {
 
+/// Everything but checkpoints that tally writes lies here, relative to the current folder.
 inline std::filesystem::path outputs_folder() { return "outputs"; }
-inline std::filesystem::path run_folder(const std::string& recipe) {
-  return outputs_folder() / recipe;
-}
-inline std::filesystem::path metrics_file(const std::string& recipe) {
-  return run_folder(recipe) / "metrics.jsonl";
-}
-inline std::filesystem::path evaluations_file(const std::string& recipe) {
-  return run_folder(recipe) / "evaluations.jsonl";
-}
-inline std::filesystem::path summary_file(const std::string& recipe) {
-  return run_folder(recipe) / "summary.json";
-}
-inline std::filesystem::path resolved_recipe_file(const std::string& recipe) {
-  return run_folder(recipe) / "recipe.toml";
-}
-inline std::filesystem::path logs_folder(const std::string& recipe) {
-  return run_folder(recipe) / "logs";
-}
 inline std::filesystem::path gradients_folder() { return outputs_folder() / "gradients"; }
+
+/// Where one run leaves its files.
+class RunFolder {
+ public:
+  explicit RunFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  static RunFolder of(const std::string& recipe) { return RunFolder(outputs_folder() / recipe); }
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+  std::filesystem::path evaluations() const { return path_ / "evaluations.jsonl"; }
+  std::filesystem::path summary() const { return path_ / "summary.json"; }
+  std::filesystem::path resolved_recipe() const { return path_ / "recipe.toml"; }
+  std::filesystem::path logs() const { return path_ / "logs"; }
+
+ private:
+  std::filesystem::path path_;
+};
 
 /// Makes the folder. Throws DataError with the reason when that is not possible.
 void make_folder(const std::filesystem::path& folder);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "checkpoint/lineage.h"
 #include "run/optimizer.h"
 #include "run/rank_session.h"
 #include "run/run_state.h"
@@ -8,8 +9,8 @@
 
 namespace tally::run {
 
-/// What training changes, and a checkpoint holds: the weights, the optimizer, and how far the run
-/// has come. Made when the ranks have met and the model is equal on all of them; whoever trains,
+/// What training changes, and a checkpoint holds: the weights, the optimizer, how far the run has
+/// come, and from where. Made when the ranks have met and the model is equal on all of them; whoever trains,
 /// saves or restores gets it and nothing that stands above it.
 class TrainingState {
  public:
@@ -21,6 +22,8 @@ class TrainingState {
   Optimizer& optimizer() { return *optimizer_; }
   RunState& position() { return position_; }
   const RunState& position() const { return position_; }
+  /// Of a run that began here, until a restored checkpoint says more.
+  checkpoint::Lineage& lineage() { return lineage_; }
   /// Parameters and buffers under their names: what a checkpoint calls the model.
   std::vector<NamedTensor> model();
 
@@ -28,6 +31,7 @@ class TrainingState {
   RankSession& session_;
   std::unique_ptr<Optimizer> optimizer_;
   RunState position_;
+  checkpoint::Lineage lineage_;
 };
 
 }  // namespace tally::run

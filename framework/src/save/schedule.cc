@@ -11,6 +11,7 @@
 #include <memory>
 
 namespace tally::save {
+
 Schedule::Schedule(run::RankSession& session, run::TrainingState& state, files::FileSystem& system)
     : session_(session), state_(state), system_(system) {
   if (session.rank() != 0) return;
@@ -26,6 +27,11 @@ bool Schedule::due(int64_t windows) const {
   const std::vector<int64_t>& at = settings.checkpoint_at;
   return (settings.checkpoint_every > 0 && windows % settings.checkpoint_every == 0) ||
          std::find(at.begin(), at.end(), windows) != at.end();
+}
+
+void Schedule::starts_at(const std::filesystem::path& step) {
+  saved_ = step;
+  saved_windows_ = state_.position().windows();
 }
 
 void Schedule::after_window() {

@@ -18,6 +18,8 @@ class Schedule {
   Schedule(run::RankSession& session, run::TrainingState& state,
            files::FileSystem& system = files::FileSystem::real());
 
+  /// The run goes on from this step of the folder: it needs not be saved again.
+  void starts_at(const std::filesystem::path& step);
   /// After each window. A failed save of it, or of the one before that was written beside training,
   /// is an error or, with checkpoint.on_error = "warn", a line in the log. [trainer, every rank]
   void after_window();

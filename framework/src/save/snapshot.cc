@@ -40,6 +40,7 @@ CheckpointContent content_of(run::RankSession& session, run::TrainingState& trai
   run::wait_for_device(session.device());
   content.recipe = job.recipe.resolved();
   content.data_lock = session.data_lock();
+  content.lineage = training.lineage();
   content.tally_version = kVersion;
   for (const plugin::LoadedPlugin& loaded : job.factory->plugins())
     content.plugins.emplace(loaded.name, loaded.digest);

@@ -102,6 +102,7 @@ void show(const std::vector<Row>& rows, const verify::GradientSet& reference,
 }
 
 int run(const CompareOptions& options, const cli::Terminal& terminal) {
+  const files::FolderLocks lock = lock_gradients();
   cli::RecipeOptions for_reference = options.recipe;
   for_reference.ranks.clear();  // the reference keeps the number that its recipe says
   const verify::GradientSet reference = ensure_reference(

@@ -39,7 +39,8 @@ Source open_checkpoint(const EvaluateOptions& options, const run::Job& job) {
   if (!options.checkpoint.empty()) return {CheckpointReader::open(options.checkpoint), {}};
   const std::filesystem::path& folder = job.settings.checkpoint_folder;
   std::vector<DamagedCheckpoint> damaged;
-  const auto newest = checkpoint::find_newest(folder, &damaged);
+  const auto steps = checkpoint::line_of(checkpoint::known_steps(folder, &damaged));
+  const auto newest = checkpoint::first_whole(steps, &damaged);
   for (const DamagedCheckpoint& checkpoint : damaged) {
     log::warning(fmt::format("{} is passed over: {}", checkpoint.path.string(), checkpoint.reason));
   }

@@ -16,9 +16,13 @@ fs::path gradients_file(const std::string& recipe) {
   return run::gradients_folder() / (recipe + ".safetensors");
 }
 
+files::FolderLocks lock_gradients() {
+  run::make_folder(run::gradients_folder());
+  return files::FolderLocks({run::gradients_folder()});
+}
+
 int launch_gradients(const cli::RecipeOptions& options, const fs::path& recipe, int64_t windows) {
   const run::Job job = options.assemble(recipe);
-  run::make_folder(run::gradients_folder());
   std::error_code ignored;
   fs::remove(gradients_file(job.settings.name), ignored);
   std::vector<std::string> arguments{"gradients", recipe.string(), "--windows",

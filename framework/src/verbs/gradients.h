@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cli/recipe_options.h"
+#include "files/folder_lock.h"
 #include "verify/gradient_set.h"
 
 #include <filesystem>
@@ -13,6 +14,10 @@ inline constexpr int64_t kMaxWindows = 10000;
 
 /// outputs/gradients/NAME.safetensors
 std::filesystem::path gradients_file(const std::string& recipe);
+
+/// Keeps every other tally out of the folder of all gradients_file()s. For the whole of a verb that
+/// calls what follows.
+files::FolderLocks lock_gradients();
 
 /// Starts the ranks of the recipe, which leave the gradients of its first `windows` windows in
 /// gradients_file(name). Returns the exit code, 0 when the file is there.

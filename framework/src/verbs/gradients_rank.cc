@@ -17,7 +17,10 @@ struct GradientsOptions {
 };
 
 int run(const GradientsOptions& options, const cli::Terminal& /*terminal*/) {
-  if (!cli::is_rank()) return launch_gradients(options.recipe, options.file, options.windows);
+  if (!cli::is_rank()) {
+    const files::FolderLocks lock = lock_gradients();
+    return launch_gradients(options.recipe, options.file, options.windows);
+  }
   run::Job job = options.recipe.assemble(options.file);
   cli::run_as_rank(job, [&](run::RankSession& session) {
     const verify::GradientSet set = verify::compute_gradients(session, options.windows);

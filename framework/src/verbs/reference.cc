@@ -18,6 +18,7 @@ struct ReferenceOptions {
 
 int run(const ReferenceOptions& options, const cli::Terminal& terminal) {
   const auto recipe = cli::recipe_or_shipped(options.file, "reference");
+  const files::FolderLocks lock = lock_gradients();
   const int exit_code = launch_gradients(options.recipe, recipe, options.windows);
   if (exit_code != 0) return exit_code;
   const auto file = gradients_file(options.recipe.load(recipe).name());

@@ -1,6 +1,7 @@
 #include "checkpoint/checkpoint.h"
 #include "cli/rank_process.h"
 #include "cli/recipe_options.h"
+#include "files/folder_lock.h"
 #include "run/run_folder.h"
 #include "verbs/verbs.h"
 #include "verify/fingerprint.h"
@@ -34,7 +35,8 @@ struct Folders {
 void train_to(const ResumeCheckOptions& options, const run::Job& job, const fs::path& folder,
               int64_t stop_at, const std::string& resume) {
   std::vector<std::string> arguments{"train", options.file, "--fingerprints",
-                                     (folder / "fingerprints").string()};
+                                     (folder / "fingerprints").string(), "--outputs",
+                                     folder.string()};
   if (!resume.empty()) arguments.insert(arguments.end(), {"--resume", resume});
   const std::vector<std::string> sets{
       fmt::format("train.stop_at={}", stop_at),
@@ -58,7 +60,10 @@ int run(const ResumeCheckOptions& given, const cli::Terminal& terminal) {
   const run::Job job = options.recipe.assemble(options.file);
   const Folders folders;
   std::error_code ignored;
-  fs::remove_all(folders.root, ignored);
+  run::make_folder(folders.root);
+  const files::FolderLocks locks({folders.root});
+  fs::remove_all(folders.whole, ignored);
+  fs::remove_all(folders.parts, ignored);
   const int64_t n = options.windows;
   train_to(options, job, folders.whole, 2 * n, "");
   train_to(options, job, folders.parts, n, "");

@@ -1,57 +1,61 @@
 #include "cli/rank_process.h"
 #include "cli/recipe_options.h"
-#include "distributed/control_record.h"
 #include "files/atomic_file.h"
+#include "files/file_system.h"
+#include "files/folder_lock.h"
 #include "log/log.h"
-#include "process/ending.h"
 #include "process/exit_code.h"
-#include "report/json_number.h"
 #include "report/numbers.h"
 #include "run/data_folder.h"
 #include "run/run_folder.h"
-#include "run/stop_request.h"
-#include "save/find_checkpoint.h"
+#include "save/beginning.h"
 #include "save/restore.h"
 #include "save/schedule.h"
 #include "train/divisor_check.h"
 #include "train/trainer.h"
+#include "verbs/train_record.h"
 #include "verbs/verbs.h"
 #include "verify/fingerprint.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <memory>
 
 namespace tally::verbs {
 namespace {
 
-using nlohmann::json;
-
 struct TrainOptions {
   cli::RecipeOptions recipe;
   std::string file;
   std::string checkpoints;
-  std::string resume;
-  std::vector<std::string> allowed;
+  save::Wish wish;
   std::string fingerprints;
+  std::string outputs;
   bool continuous = false;
 
   std::vector<std::string> sets() const {
     if (checkpoints.empty()) return {};
     return {"checkpoint.folder=\"" + checkpoints + "\""};
   }
-  std::vector<std::string> arguments() const {
+  /// For the ranks of a run that begins here.
+  std::vector<std::string> arguments(const save::Beginning& beginning) const {
     std::vector<std::string> result{"train", file};
+    const auto add = [&](const char* option, const std::string& value) {
+      if (!value.empty()) result.insert(result.end(), {option, value});
+    };
     if (continuous) result.emplace_back("--continuous");
-    for (const std::string& key : allowed) result.insert(result.end(), {"--allow", key});
-    if (!fingerprints.empty()) result.insert(result.end(), {"--fingerprints", fingerprints});
+    if (beginning.step) add("--resume", beginning.step->path.string());
+    for (const std::string& key : wish.allowed) add("--allow", key);
+    add("--fingerprints", fingerprints);
+    add("--outputs", outputs);
     for (std::string& argument : recipe.arguments(sets())) result.push_back(std::move(argument));
     return result;
+  }
+  run::RunFolder folder(const run::Settings& settings) const {
+    return outputs.empty() ? run::RunFolder::of(settings.name) : run::RunFolder(outputs);
   }
 };
 
@@ -61,181 +65,113 @@ int64_t end_of_job(const run::Settings& settings, bool continuous, int64_t finis
   return stops ? std::min(settings.updates, settings.stop_at) : settings.updates;
 }
 
-/// The sentence that a log has of a stop.
-std::string reason_of(int64_t signal) {
-  if (signal == distributed::kFailedSave) return "a checkpoint failed (checkpoint.on_error)";
-  const run::StopRequest request = run::stop_request();
-  if (request.signal == 0) return "another rank was asked to stop";
-  return fmt::format(
-      "signal {} came {}", request.signal,
-      request.window < 0 ? "before the first window" : fmt::format("at window {}", request.window));
+bool nothing_left(const run::Settings& settings, const save::Beginning& beginning) {
+  return beginning.step && beginning.windows() >= settings.updates;
 }
 
-/// What a run leaves beside its checkpoints: log lines on every rank, the evaluations on rank 0.
-class Recorder final : public train::Observer {
- public:
-  explicit Recorder(run::RankSession& session) : settings_(session.job().settings) {
-    if (session.rank() == 0 && settings_.evaluate_every > 0)
-      lines_.emplace(run::evaluations_file(settings_.name));
-  }
-  /// The evaluation after the checkpoint's own window comes after the checkpoint: it is made again.
-  void open(int64_t windows) {
-    if (lines_) lines_->open(std::max<int64_t>(windows - 1, 0));
-  }
-  void on_evaluation(int64_t windows, const train::Evaluation& evaluation) override {
-    if (!lines_) return;
-    last_ = json::parse(train::to_json(evaluation));
-    last_["window"] = windows - 1;
-    lines_->append(last_.dump());
-    log::info(fmt::format("after {} windows the loss on '{}' is {:.6f}", windows, evaluation.split,
-                          evaluation.loss));
-  }
-  void on_stop(int64_t signal, int64_t windows) override {
-    process::end_process_within(settings_.stop_grace, process::kRanks);
-    log::info(fmt::format("{}; stopping after {} windows", reason_of(signal), windows));
-  }
-  /// null before the first.
-  const json& last_evaluation() const { return last_; }
-
- private:
-  const run::Settings& settings_;
-  std::optional<train::JsonLines> lines_;
-  json last_;
-};
-
-/// Why there is no loss to show, or why it is none to be glad of; empty for a finite one.
-std::string remark_on(const train::TrainResult& result, int64_t begun) {
-  if (result.loss && std::isfinite(*result.loss)) return "";
-  if (result.loss)
-    return fmt::format("the loss of the last window is not finite ({}); the model may be spoilt",
-                       *result.loss);
-  if (result.windows == begun) return "nothing was left to do, so there is no loss";
-  return fmt::format("none of the {} had a supervised position, so there is no loss",
-                     report::counted(result.windows - begun, "window"));
+/// Keeps every other run out of this one's folders.
+files::FolderLocks lock_folders(const run::Settings& settings, const run::RunFolder& folder) {
+  files::make_folders(files::FileSystem::real(), folder.path());
+  files::make_folders(files::FileSystem::real(), settings.checkpoint_folder);
+  return files::FolderLocks({folder.path(), settings.checkpoint_folder});
 }
 
-json summary_of(const run::Job& job, const train::TrainResult& result, int64_t begun,
-                const std::filesystem::path& checkpoint, const json& evaluation) {
-  return {{"recipe", job.settings.name},
-          {"windows", result.windows},
-          {"windows_run", result.windows - begun},
-          {"windows_skipped", result.skipped},
-          {"ranks", job.settings.ranks},
-          {"loss", report::number(result.loss)},
-          {"remark", remark_on(result, begun)},
-          {"positions", result.positions},
-          {"seconds", result.seconds},
-          {"stop_signal", result.stop_signal},
-          {"metrics", run::metrics_file(job.settings.name).string()},
-          {"checkpoint", checkpoint.string()},
-          {"evaluation", evaluation}};
+/// Takes away what an earlier run left and this one would be mistaken for.
+void clear_folders(const run::Settings& settings, const run::RunFolder& folder,
+                   const save::Beginning& beginning) {
+  std::error_code ignored;
+  std::filesystem::remove(folder.summary(), ignored);
+  if (!beginning.in_folder) save::remove_steps(settings.checkpoint_folder);
 }
 
-/// Goes on from a checkpoint, when one was asked for.
-void resume(run::RankSession& session, run::TrainingState& state, const TrainOptions& options) {
-  if (options.resume.empty()) return;
-  std::vector<std::string> remarks;
-  const auto step = save::find_checkpoint(session.job(), session.data_lock(), options.resume,
-                                          options.allowed, remarks);
-  for (const std::string& remark : remarks) log::warning(remark);
-  // A rank of another launcher looks for itself, so all must have found the same.
-  session.require_equal_digest(sha256(step ? step->filename().string() : ""),
-                               "the checkpoint to resume from");
-  if (!step) {
-    log::warning(fmt::format("no checkpoint in {} to resume from; starting at window 0",
-                             session.job().settings.checkpoint_folder.string()));
-    return;
-  }
-  save::restore(session, state, checkpoint::CheckpointReader::open(*step));
-  log::info(fmt::format("resumed from {} after {}", step->string(),
+/// A rank of another launcher looks for itself, so all must have found the same.
+save::Beginning begin(run::RankSession& session, const save::Wish& wish) {
+  save::Beginning beginning = save::find_beginning(session.job(), session.data_lock(), wish);
+  for (const std::string& remark : beginning.remarks) log::warning(remark);
+  session.require_equal_digest(
+      sha256(beginning.step ? beginning.step->path.filename().string() : ""),
+      "the checkpoint to resume from");
+  return beginning;
+}
+
+void restore(run::RankSession& session, run::TrainingState& state, save::Schedule& saving,
+             const save::Beginning& beginning) {
+  if (!beginning.step) return;
+  save::restore(session, state, checkpoint::CheckpointReader::open(beginning.step->path));
+  state.lineage() = beginning.lineage;
+  if (beginning.in_folder) saving.starts_at(beginning.step->path);
+  log::info(fmt::format("resumed from {} after {}", beginning.step->path.string(),
                         report::counted(state.position().windows(), "window")));
 }
 
-int run_rank(run::RankSession& session, const TrainOptions& options) {
-  run::Job& job = session.job();
-  const std::string& name = job.settings.name;
-  if (session.rank() == 0) {
-    run::make_folder(run::run_folder(name));
-    files::replace_file(run::resolved_recipe_file(name), job.recipe.resolved());
-  }
+/// From the model of the first window to the summary of the last.
+int train_windows(run::RankSession& session, const TrainOptions& options,
+                  const save::Beginning& beginning) {
+  const run::Job& job = session.job();
+  const run::RunFolder folder = options.folder(job.settings);
+  if (session.rank() == 0) files::replace_file(folder.resolved_recipe(), job.recipe.resolved());
   const int64_t divisor = train::measure_divisor(session);
   run::TrainingState state(session);
-  resume(session, state, options);
-  const int64_t begun = state.position().windows();
   save::Schedule saving(session, state);
-  Recorder recorder(session);
-  recorder.open(begun);
+  restore(session, state, saving, beginning);
+  TrainRecorder recorder(session, folder);
+  recorder.open(beginning.windows());
   train::TrainerOptions trainer_options;
-  trainer_options.metrics_file = run::metrics_file(name);
+  trainer_options.metrics_file = folder.metrics();
   trainer_options.saving = &saving;
   train::Trainer trainer(session, state, divisor, recorder, trainer_options);
   const train::TrainResult& result =
-      trainer.run_until(end_of_job(job.settings, options.continuous, begun));
+      trainer.run_until(end_of_job(job.settings, options.continuous, beginning.windows()));
   const std::filesystem::path saved = saving.finish();
   if (!options.fingerprints.empty())
     verify::write_fingerprint(session, state, options.fingerprints);
   if (session.rank() == 0) {
-    const json summary = summary_of(job, result, begun, saved, recorder.last_evaluation());
-    files::replace_file(run::summary_file(name), summary.dump(2) + "\n");
+    const auto summary =
+        summary_of(job, folder, result, beginning.windows(), saved, recorder.last_evaluation());
+    files::replace_file(folder.summary(), summary.dump(2) + "\n");
   }
   return result.stop_signal > 0 ? process::kSignalBase + static_cast<int>(result.stop_signal)
                                 : process::kDone;
 }
 
-void show_summary(const run::Job& job, const cli::Terminal& terminal) {
-  std::ifstream stream(run::summary_file(job.settings.name));
-  const json summary = json::parse(stream);
-  terminal.document(summary);
-  terminal.line(fmt::format("{}: {} on {} in {:.1f} s, loss {}", job.settings.name,
-                            report::counted(summary["windows"].get<int64_t>(), "window"),
-                            report::counted(job.settings.ranks, "rank"),
-                            summary["seconds"].get<double>(),
-                            report::shown_number(summary["loss"])));
-  if (const auto remark = summary["remark"].get<std::string>(); !remark.empty())
-    terminal.line(remark);
-  if (const json& evaluation = summary["evaluation"]; !evaluation.is_null()) {
-    terminal.line(fmt::format("after {} the loss on '{}' is {}, all in {}",
-                              report::counted(evaluation["window"].get<int64_t>() + 1, "window"),
-                              evaluation["split"].get<std::string>(),
-                              report::shown_number(evaluation["loss"]),
-                              run::evaluations_file(job.settings.name).string()));
+int run_rank(run::RankSession& session, const TrainOptions& options) {
+  const run::Settings& settings = session.job().settings;
+  const save::Beginning beginning = begin(session, options.wish);
+  if (nothing_left(settings, beginning)) {
+    log::info(fmt::format("nothing is left to do after {}", beginning.step->path.string()));
+    return process::kDone;
   }
-  terminal.line(fmt::format("checkpoint {}, metrics {}", summary["checkpoint"].get<std::string>(),
-                            summary["metrics"].get<std::string>()));
-}
-
-/// Looked for once, before any rank starts, so that a person reads here what was passed over.
-std::optional<std::filesystem::path> checkpoint_to_resume(const TrainOptions& options,
-                                                          run::Job& job,
-                                                          const cli::Terminal& terminal) {
-  if (options.resume.empty()) return std::nullopt;
-  std::vector<std::string> remarks;
-  const auto step = save::find_checkpoint(job, run::open_data(job).to_json(), options.resume,
-                                          options.allowed, remarks);
-  for (const std::string& remark : remarks) terminal.remark(remark);
-  if (!step) {
-    terminal.remark(fmt::format("no checkpoint in {} to resume from; starting at window 0",
-                                job.settings.checkpoint_folder.string()));
+  std::optional<files::FolderLocks> locks;
+  if (session.rank() == 0 && !session.has_parent()) {
+    locks.emplace(lock_folders(settings, options.folder(settings)));
+    clear_folders(settings, options.folder(settings), beginning);
   }
-  return step;
+  return train_windows(session, options, beginning);
 }
 
 int run(const TrainOptions& options, const cli::Terminal& terminal) {
   run::Job job = options.recipe.assemble(options.file, options.sets());
-  if (cli::is_rank()) {
+  if (cli::is_rank())
     cli::run_as_rank(job, [&](run::RankSession& session) { return run_rank(session, options); });
+  const run::RunFolder folder = options.folder(job.settings);
+  const files::FolderLocks locks = lock_folders(job.settings, folder);
+  // Looked for once, before any rank starts, so that a person reads here what was passed over.
+  const save::Beginning beginning =
+      save::find_beginning(job, run::open_data(job).to_json(), options.wish);
+  for (const std::string& remark : beginning.remarks) terminal.remark(remark);
+  if (nothing_left(job.settings, beginning)) {
+    show_summary(summary_of_nothing(job, beginning.windows(), beginning.step->path), terminal);
+    return process::kDone;
   }
-  run::make_folder(run::run_folder(job.settings.name));
-  std::vector<std::string> arguments = options.arguments();
-  if (const auto step = checkpoint_to_resume(options, job, terminal)) {
-    arguments.insert(arguments.end(), {"--resume", step->string()});
-  }
-  std::error_code ignored;
-  std::filesystem::remove(run::summary_file(job.settings.name), ignored);
+  if (!beginning.step && !options.wish.resume.empty())
+    terminal.remark(fmt::format("no checkpoint in {} to resume from; starting at window 0",
+                                job.settings.checkpoint_folder.string()));
+  clear_folders(job.settings, folder, beginning);
   const int exit_code =
-      cli::launch_ranks(job.settings, std::move(arguments), run::logs_folder(job.settings.name));
-  if (std::filesystem::exists(run::summary_file(job.settings.name), ignored))
-    show_summary(job, terminal);
+      cli::launch_ranks(job.settings, options.arguments(beginning), folder.logs());
+  const bool ended_as_meant = exit_code == process::kDone || exit_code >= process::kSignalBase;
+  if (std::ifstream stream(folder.summary()); stream && ended_as_meant)
+    show_summary(nlohmann::json::parse(stream), terminal);
   return exit_code;
 }
 
@@ -248,10 +184,13 @@ cli::RunVerb declare_train(cli::Arguments arguments) {
                  "Run to train.updates; train.stop_at is ignored");
   arguments.text("--checkpoints", options->checkpoints,
                  "Folder of the checkpoints: beats checkpoint.folder");
-  arguments.text("--resume", options->resume, "Step folder to go on from, or 'latest'");
-  arguments.texts("--allow", options->allowed,
+  arguments.text("--resume", options->wish.resume, "Step folder to go on from, or 'latest'");
+  arguments.texts("--allow", options->wish.allowed,
                   "Key in which the checkpoint's recipe may differ; may be repeated");
+  arguments.flag("--overwrite", options->wish.overwrite,
+                 "Take the place of an earlier run: its checkpoints are deleted");
   arguments.hidden_text("--fingerprints", options->fingerprints);
+  arguments.hidden_text("--outputs", options->outputs);
   options->recipe.declare(arguments);
   return [options](const cli::Terminal& terminal) { return run(*options, terminal); };
 }

@@ -105,7 +105,7 @@ TEST(Checkpoint, SaysThatARankHasNoState) {
             "ranks");
 }
 
-TEST(FindNewest, TakesTheHighestStepAndNamesDamagedOnes) {
+TEST(FirstWhole, TakesTheHighestStepAndNamesDamagedOnes) {
   TemporaryFolder folder;
   for (const int64_t window : {9, 10000, 200, 50}) save_sample(folder.path(), window, window % 100);
   std::filesystem::create_directory(folder / "step-20000");
@@ -113,7 +113,7 @@ TEST(FindNewest, TakesTheHighestStepAndNamesDamagedOnes) {
   put(folder.path() / "step-10000" / "recipe.toml", "x");
   put(folder.path() / "step-0009" / "recipe.toml", "x");
   std::vector<DamagedCheckpoint> damaged;
-  EXPECT_EQ(find_newest(folder.path(), &damaged), folder / "step-0200");
+  EXPECT_EQ(first_whole(known_steps(folder.path(), &damaged), &damaged), folder / "step-0200");
   ASSERT_EQ(damaged.size(), 2u);
   EXPECT_EQ(damaged[0].path, folder / "step-20000");
   EXPECT_THAT(damaged[0].reason, HasSubstr("manifest.json: No such file or directory (ENOENT)"));
@@ -121,11 +121,12 @@ TEST(FindNewest, TakesTheHighestStepAndNamesDamagedOnes) {
   EXPECT_THAT(damaged[1].reason, HasSubstr("recipe.toml has 1 bytes"));
 }
 
-TEST(FindNewest, FindsNothingWhereNothingIs) {
+TEST(FirstWhole, FindsNothingWhereNothingIs) {
   TemporaryFolder folder;
   std::vector<DamagedCheckpoint> damaged;
-  EXPECT_EQ(find_newest(folder / "none", &damaged), std::nullopt);
-  EXPECT_EQ(find_newest(folder.path(), &damaged), std::nullopt);
+  EXPECT_EQ(known_steps(folder / "none", &damaged).size(), 0u);
+  EXPECT_EQ(known_steps(folder.path(), &damaged).size(), 0u);
+  EXPECT_EQ(first_whole({}, &damaged), std::nullopt);
   EXPECT_THAT(damaged, IsEmpty());
 }
 

@@ -94,7 +94,7 @@ TEST_F(CrashStates, AnOlderStepGoesWholeAndOnlyOnceTheNewerIsThere) {
                    const std::map<int64_t, int64_t> young{{50, 2}};
                    EXPECT_TRUE(seeds == young || (!saved && (seeds == old || seeds == both)));
                    std::vector<DamagedCheckpoint> damaged;
-                   EXPECT_TRUE(find_newest(state / "steps", &damaged).has_value());
+                   EXPECT_TRUE(first_whole(known_steps(state / "steps", &damaged), &damaged).has_value());
                    EXPECT_EQ(damaged.size(), 0u);
                  });
 }

@@ -12,7 +12,13 @@ namespace {
 using testing::HasSubstr;
 
 Manifest sample() {
-  Manifest manifest{50, 2, "0.1.0", "2.11.0", {{"tiny_lm", sha256("plugin")}}, {}};
+  Manifest manifest{50,
+                    2,
+                    "0.1.0",
+                    "2.11.0",
+                    {{"tiny_lm", sha256("plugin")}},
+                    {{sha256("first"), 0}, {sha256("second"), 20, 1}},
+                    {}};
   for (const char* name : {kDataLockFile, kModelFile, kOptimizerFile, "rank-0.safetensors",
                            "rank-1.safetensors", kRecipeFile})
     manifest.files.push_back({name, 7, sha256(name)});
@@ -42,9 +48,9 @@ TEST(Manifest, HasALineThatSha256sumChecks) {
 }
 
 TEST(Manifest, RefusesAnotherFormatBeforeItsKeys) {
-  EXPECT_EQ(error(R"({"format":"tally-checkpoint/2","shape":1})"),
-            "cannot use manifest.json: its format is 'tally-checkpoint/2', but this tally reads "
-            "'tally-checkpoint/1'; use the tally that wrote it");
+  EXPECT_EQ(error(R"({"format":"tally-checkpoint/1","shape":1})"),
+            "cannot use manifest.json: its format is 'tally-checkpoint/1', but this tally reads "
+            "'tally-checkpoint/2'; use the tally that wrote it");
   EXPECT_THAT(error("[]"), HasSubstr("its format is 'none'"));
 }
 
@@ -92,6 +98,24 @@ TEST(Manifest, RefusesValuesOfAnotherType) {
               HasSubstr("'window' is missing"));
   EXPECT_THAT(error(replaced(sample().to_json(), sha256("plugin").hex(), "ab")),
               HasSubstr("'tiny_lm' must be 64 hexadecimal digits"));
+}
+
+TEST(Manifest, RefusesALineageThatDoesNotLeadToItsWindow) {
+  const auto lineage_error = [](Lineage lineage) {
+    Manifest manifest = sample();
+    manifest.lineage = std::move(lineage);
+    return error(manifest.to_json());
+  };
+  for (const Lineage& lineage :
+       {Lineage{}, Lineage{{sha256("a"), 1}}, Lineage{{sha256("a"), 0}, {sha256("b"), 51, 1}},
+        Lineage{{sha256("a"), 0}, {sha256("b"), 30, 1}, {sha256("c"), 20, 2}},
+        Lineage{{sha256("a"), 0}, {sha256("b"), 20, 1}, {sha256("c"), 30, 1}}})
+    EXPECT_EQ(
+        lineage_error(lineage),
+        "cannot use manifest.json: 'lineage' must lead from window 0 to 50; it is damaged, so "
+        "take another copy");
+  EXPECT_THAT(error(replaced(sample().to_json(), "\"from\": 20", "\"from\": -20")),
+              HasSubstr("'from' must be an integer from 0 to 2^63 - 1, but it is -20"));
 }
 
 TEST(Manifest, SaysWhichFileItDoesNotName) {

@@ -21,6 +21,7 @@ inline CheckpointContent sample_content(int64_t seed) {
   content.data_lock = "{\"format\":\"tally-data-lock/1\",\"files\":[]}\n";
   content.tally_version = "0.1.0";
   content.plugins = {{"tiny_lm", sha256("tiny_lm")}};
+  content.lineage = {{sha256("conditions"), 0}};
   return content;
 }
 

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "digest/sha256.h"
+#include "recipe/recipe.h"
+#include "run/job.h"
+
+#include <map>
+#include <string>
+
+namespace tally::run {
+
+/// Whether a key of the recipe decides what a window computes. Those that do not: how long a run is
+/// and when it is saved (train.updates, train.stop_at, checkpoint.*), run.timeout, and run.ranks,
+/// which a checkpoint has an entry of its own for.
+bool decides_windows(const std::string& key);
+
+/// The value of every key of the recipe, as JSON.
+std::map<std::string, std::string> values_of(const recipe::Recipe& recipe);
+
+/// Of everything that decides what this job's windows compute: the keys above, the data, the plugin
+/// files, LibTorch, the number of ranks.
+Digest conditions_of(const Job& job, const std::string& data_lock);
+
+}  // namespace tally::run
