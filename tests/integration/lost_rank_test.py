@@ -15,7 +15,7 @@ TIMEOUT = 3  # run.timeout, seconds
 END_SECONDS = TIMEOUT + 20
 OPTIONS = (
     "--set", "run.device=cpu", "--set", "run.timeout={}".format(TIMEOUT), "--set", "window.batch_size=2",
-    "--continuous", "--set", "train.updates=1000000",
+    "--continuous", "--overwrite", "--set", "train.updates=1000000",
 )  # fmt: skip
 ENDLESS = ("train", "recipes/correct.toml", *OPTIONS)
 

@@ -150,7 +150,7 @@ class Compare(WithData):
 
     def recomputed(self, recipe: str) -> dict:
         """The numbers of one line of the table, from the files alone."""
-        reference, found = self.gradient("reference"), self.gradient(recipe)
+        reference, found = self.gradient("one-rank/correct"), self.gradient(recipe)
         self.assertEqual((len(reference), found.keys()), (30, reference.keys()))
         flat = [
             list(itertools.chain.from_iterable(gradient[name] for name in reference)) for gradient in (reference, found)
@@ -185,6 +185,37 @@ class Compare(WithData):
         result = self.tally.run("compare", "--must-pass", "recipes/wrong.toml", *SHORT)
         self.assertEqual(result.code, 1, result)
         self.assertRegex(result.stdout, r"wrong .* fail +pass")
+
+    def test_every_recipe_is_measured_against_itself_on_one_rank(self):
+        """masked.toml shares neither examples nor dropout with wrong.toml, which then shows nothing about it."""
+        self.tally.write("own.toml", self.tally.read("recipes/masked.toml").replace("../configs", "configs").replace('"masked"', '"own"'))
+        document = self.succeed("compare", "--json", "--must-pass", "own.toml", "--must-pass", "recipes/correct.toml", *SHORT).json()
+        rows = [(row["name"], row["reference"], row["pass"], row["max_abs_error"]) for row in document["recipes"]]
+        self.assertEqual(rows, [("own", "own", True, 0), ("correct", "correct", True, 0)])
+        (remark,) = document["remarks"]
+        self.assertIn('recipes/wrong.toml is no known error of own.toml: rng is "keyed" here and "stream" there; name one with --must-fail', remark)
+        _, metadata = read_floats(self.tally.folder / "outputs/gradients/one-rank/own.safetensors")
+        self.assertEqual((json.loads(metadata["run"])["world"], json.loads(metadata["run"])["shards"]), (1, 2))
+
+    def test_the_reference_can_be_named(self):
+        rows = self.compare("--reference", "recipes/reference.toml", "--must-pass", "recipes/wrong.toml", "--must-fail",
+                            "recipes/wrong.toml", *SHORT, code=1)
+        self.assertEqual((rows["wrong"]["reference"], rows["wrong"]["pass"]), ("reference", False))
+
+    def test_tolerances_decide_what_is_out(self):
+        """A lossy policy needs a larger one, and the known error must be seen beside it."""
+        largest = self.compare(*SHORT)["wrong"]["max_abs_error"]
+        just_wide_enough = self.compare("--absolute-tolerance", "{:.17g}".format(1.001 * largest), *SHORT, code=1)
+        self.assertEqual(just_wide_enough["wrong"]["out_of_tolerance"], 0)
+        too_narrow = self.compare("--absolute-tolerance", "{:.17g}".format(0.999 * largest), "--relative-tolerance", "0", *SHORT)
+        self.assertGreaterEqual(too_narrow["wrong"]["out_of_tolerance"], 1)
+        for value in ("-1", "nan", "inf", "x", ""):
+            result = self.tally.run("compare", "--relative-tolerance", value)
+            self.assert_refused(result, 2, "--relative-tolerance")
+
+    def test_a_set_that_no_recipe_knows(self):
+        result = self.tally.run("compare", "--set", "loss_reducer.factor=2")
+        self.assert_refused(result, 2, "loss_reducer.factor = 2 is no known key of [loss_reducer]")
 
     def test_correct_recipe_that_must_fail(self):
         rows = self.compare("--must-fail", "recipes/correct.toml", *SHORT, code=1)

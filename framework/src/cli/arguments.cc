@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cmath>
+
 namespace tally::cli {
 
 void Arguments::required_file(const char* name, std::string& value, const char* help) {
@@ -34,6 +36,18 @@ void Arguments::choice(const char* names, std::string& value,
 void Arguments::count(const char* names, int64_t& value, int64_t minimum, int64_t maximum,
                       const char* help) {
   app_->add_option(names, value, help)->check(CLI::Range(minimum, maximum))->capture_default_str();
+}
+
+void Arguments::size(const char* names, double& value, const char* help) {
+  app_->add_option(names, value, help)
+      ->check([](const std::string& text) {
+        // CLI::Range lets NaN pass.
+        double number = -1.0;
+        const bool is_size =
+            CLI::detail::lexical_cast(text, number) && std::isfinite(number) && number >= 0.0;
+        return is_size ? std::string() : "'" + text + "' is no finite number from 0 up";
+      })
+      ->capture_default_str();
 }
 
 void Arguments::flag(const char* names, bool& value, const char* help) {

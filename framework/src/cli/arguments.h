@@ -28,6 +28,8 @@ class Arguments {
   void choice(const char* names, std::string& value, const std::vector<std::string>& choices,
               const char* help);
   void count(const char* names, int64_t& value, int64_t minimum, int64_t maximum, const char* help);
+  /// A finite number from 0 up.
+  void size(const char* names, double& value, const char* help);
   void flag(const char* names, bool& value, const char* help);
   /// Replaces the help of an option that was declared before.
   void describe(const char* name, const char* help);

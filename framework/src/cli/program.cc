@@ -1,5 +1,6 @@
 #include "cli/program.h"
 
+#include "cli/rank_process.h"
 #include "generated/version.h"
 #include "process/ending.h"
 #include "process/exit_code.h"
@@ -65,6 +66,8 @@ int run_program(int argc, char** argv, const std::vector<Verb>& verbs) {
   app.set_version_flag("--version", kVersion);
   try {
     return parse_and_run(app, argc, argv, verbs);
+  } catch (const RanksFailed& failed) {
+    return failed.exit_code();
   } catch (const std::exception& error) {
     const int code = process::exit_code_of(std::current_exception());
     fmt::print(stderr, "tally: {}\n", process::first_line(error));

@@ -2,6 +2,7 @@
 
 #include "log/log.h"
 #include "process/ending.h"
+#include "process/exit_code.h"
 #include "run/run_folder.h"
 #include "run/stop_request.h"
 
@@ -111,6 +112,12 @@ int launch_ranks(const run::Settings& settings, std::vector<std::string> argumen
   if (!outcome.failure.empty()) fmt::print(stderr, "tally: {}\n", outcome.failure);
   if (!outcome.board.empty()) fmt::print(stderr, "who was where:\n{}", outcome.board);
   return outcome.exit_code;
+}
+
+void require_ranks(const run::Settings& settings, std::vector<std::string> arguments,
+                   const std::filesystem::path& log_folder) {
+  const int exit_code = launch_ranks(settings, std::move(arguments), log_folder);
+  if (exit_code != process::kDone) throw RanksFailed(exit_code);
 }
 
 }  // namespace tally::cli

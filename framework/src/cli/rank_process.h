@@ -5,6 +5,8 @@
 #include "distributed/launcher.h"
 #include "run/rank_session.h"
 
+#include <tally/error.h>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -22,5 +24,15 @@ bool is_rank();
 /// went wrong. `log_folder` is made. Returns the exit code.
 int launch_ranks(const run::Settings& settings, std::vector<std::string> arguments,
                  const std::filesystem::path& log_folder);
+
+/// Ranks ended with an error, which launch_ranks() has shown: nothing is left to say.
+class RanksFailed final : public Error {
+ public:
+  explicit RanksFailed(int exit_code) : Error("ranks failed", exit_code) {}
+};
+
+/// The same for a verb that goes on only when all is well. Throws RanksFailed.
+void require_ranks(const run::Settings& settings, std::vector<std::string> arguments,
+                   const std::filesystem::path& log_folder);
 
 }  // namespace tally::cli

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <tally/error.h>
 
+#include <algorithm>
+
 namespace tally::cli {
 
 namespace fs = std::filesystem;
@@ -56,6 +58,17 @@ recipe::Recipe RecipeOptions::load(const fs::path& file,
 run::Job RecipeOptions::assemble(const fs::path& file,
                                  const std::vector<std::string>& further_sets) const {
   return run::assemble(load(file, further_sets), plugin_folders());
+}
+
+RecipeOptions RecipeOptions::known_to(const fs::path& file) const {
+  const std::vector<std::string> unknown = run::unknown_sets(load(file), plugin_folders());
+  RecipeOptions result = *this;
+  std::erase_if(result.sets, [&](const std::string& set) {
+    return std::any_of(unknown.begin(), unknown.end(), [&](const std::string& key) {
+      return set.starts_with(key + "=") || set.starts_with(key + ".");
+    });
+  });
+  return result;
 }
 
 std::vector<std::string> RecipeOptions::arguments(

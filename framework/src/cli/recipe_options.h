@@ -27,6 +27,10 @@ struct RecipeOptions {
   run::Job assemble(const std::filesystem::path& file,
                     const std::vector<std::string>& further_sets = {}) const;
 
+  /// The same without the --sets that no plugin of this recipe knows, for a verb whose options are
+  /// for several recipes.
+  RecipeOptions known_to(const std::filesystem::path& file) const;
+
   /// The arguments that give a rank the same values.
   std::vector<std::string> arguments(const std::vector<std::string>& further_sets = {}) const;
 

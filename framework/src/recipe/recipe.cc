@@ -162,6 +162,8 @@ void Recipe::reject_unread() const {
   if (const auto sentence = describe_unread(*document_)) throw ConfigError(*sentence);
 }
 
+std::vector<std::string> Recipe::unread_sets() const { return recipe::unread_sets(*document_); }
+
 std::string Recipe::resolved() const { return document_text(resolve(*document_)); }
 
 Digest Recipe::digest() const { return sha256(resolved()); }

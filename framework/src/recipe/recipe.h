@@ -38,6 +38,8 @@ class Recipe {
   /// Throws ConfigError for the first key that nobody has read: file, line, and the nearest key
   /// that was asked for in its section.
   void reject_unread() const;
+  /// The dotted keys of --set that nobody has read, a whole section as one.
+  std::vector<std::string> unread_sets() const;
 
   /// TOML that loads to the same values, the defaults read so far included, and names no other
   /// recipe file. Plugin paths are absolute. Equal values give equal text, whoever wrote them.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <tuple>
 
 namespace tally::recipe {
@@ -25,9 +26,11 @@ class Search {
  public:
   explicit Search(const Document& document) : document_(document) { visit(document.root, ""); }
 
+  const std::vector<Unread>& found() const { return found_; }
+
   std::optional<std::string> sentence() const {
-    if (!first_) return std::nullopt;
-    const auto& [section, key, value] = *first_;
+    if (found_.empty()) return std::nullopt;
+    const auto& [section, key, value] = first();
     if (is_section(*value)) {
       return fmt::format("{}: {} is no known section: {}", value->origin.text(),
                          written_name(join_path(section, key), *value), remedy());
@@ -56,8 +59,7 @@ class Search {
     const Keys& known = asked(section);
     for (const auto& [key, value] : table) {
       if (known.find(key) == known.end()) {
-        const Unread unread{section, key, &value};
-        if (!first_ || unread.rank() < first_->rank()) first_ = unread;
+        found_.push_back({section, key, &value});
       } else if (const Table* child = value.as<Table>()) {
         visit(*child, join_path(section, key));
       } else if (is_array_of_tables(value)) {
@@ -69,8 +71,14 @@ class Search {
     }
   }
 
+  const Unread& first() const {
+    return *std::min_element(
+        found_.begin(), found_.end(),
+        [](const Unread& one, const Unread& other) { return one.rank() < other.rank(); });
+  }
+
   std::string remedy() const {
-    const auto& [section, key, value] = *first_;
+    const auto& [section, key, value] = first();
     const Keys& known = asked(section);
     if (const auto near = nearest(key, known)) {
       const std::string path = join_path(section, *near);
@@ -89,13 +97,22 @@ class Search {
   }
 
   const Document& document_;
-  std::optional<Unread> first_;
+  std::vector<Unread> found_;
 };
 
 }  // namespace
 
 std::optional<std::string> describe_unread(const Document& document) {
   return Search(document).sentence();
+}
+
+std::vector<std::string> unread_sets(const Document& document) {
+  const Search search(document);
+  std::vector<std::string> keys;
+  for (const auto& [section, key, value] : search.found()) {
+    if (value->origin.source == Source::kSet) keys.push_back(join_path(section, key));
+  }
+  return keys;
 }
 
 }  // namespace tally::recipe

@@ -24,10 +24,9 @@ std::vector<plugin::Hooked<StateProvider>> create_providers(const recipe::Recipe
   return providers;
 }
 
-}  // namespace
-
-Job assemble(const recipe::Recipe& recipe,
-             const std::vector<std::filesystem::path>& plugin_folders) {
+/// Every key that host and hooks know is read then.
+Job make_hooks(const recipe::Recipe& recipe,
+               const std::vector<std::filesystem::path>& plugin_folders) {
   Settings settings = read_settings(recipe);
   const OptimizerOptions optimizer = read_optimizer(recipe.section("optimizer"));
   auto factory = std::make_unique<plugin::HookFactory>(plugin_folders, settings.seed);
@@ -36,7 +35,6 @@ Job assemble(const recipe::Recipe& recipe,
   auto reducer = factory->create<LossReducer>(recipe.section("loss_reducer"));
   auto policy = factory->create<SyncPolicy>(recipe.section("sync_policy"));
   auto providers = create_providers(recipe, *factory);
-  recipe.reject_unread();
   return Job{recipe,
              std::move(settings),
              optimizer,
@@ -46,6 +44,21 @@ Job assemble(const recipe::Recipe& recipe,
              std::move(reducer),
              std::move(policy),
              std::move(providers)};
+}
+
+}  // namespace
+
+Job assemble(const recipe::Recipe& recipe,
+             const std::vector<std::filesystem::path>& plugin_folders) {
+  Job job = make_hooks(recipe, plugin_folders);
+  recipe.reject_unread();
+  return job;
+}
+
+std::vector<std::string> unknown_sets(const recipe::Recipe& recipe,
+                                      const std::vector<std::filesystem::path>& plugin_folders) {
+  make_hooks(recipe, plugin_folders);
+  return recipe.unread_sets();
 }
 
 }  // namespace tally::run

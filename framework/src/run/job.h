@@ -27,4 +27,9 @@ struct Job {
 Job assemble(const recipe::Recipe& recipe,
              const std::vector<std::filesystem::path>& plugin_folders);
 
+/// The dotted keys of --set that neither the host nor a plugin of this recipe knows. Throws as
+/// assemble does, but not for an unread key.
+std::vector<std::string> unknown_sets(const recipe::Recipe& recipe,
+                                      const std::vector<std::filesystem::path>& plugin_folders);
+
 }  // namespace tally::run

@@ -13,18 +13,24 @@ namespace {
 struct GradientsOptions {
   cli::RecipeOptions recipe;
   std::string file;
+  std::string into;
   int64_t windows = 1;
 };
 
 int run(const GradientsOptions& options, const cli::Terminal& /*terminal*/) {
   if (!cli::is_rank()) {
     const files::FolderLocks lock = lock_gradients();
-    return launch_gradients(options.recipe, options.file, options.windows);
+    make_gradients(options.recipe, options.file, options.windows,
+                   gradients_file(options.recipe.load(options.file).name()));
+    return 0;
   }
   run::Job job = options.recipe.assemble(options.file);
   cli::run_as_rank(job, [&](run::RankSession& session) {
     const verify::GradientSet set = verify::compute_gradients(session, options.windows);
-    if (session.rank() == 0) verify::save_gradients(gradients_file(set.recipe), set);
+    if (session.rank() == 0) {
+      const std::filesystem::path into = options.into;
+      verify::save_gradients(into.empty() ? gradients_file(set.recipe) : into, set);
+    }
     return 0;
   });
 }
@@ -36,6 +42,7 @@ cli::RunVerb declare_gradients(cli::Arguments arguments) {
   arguments.required_file("recipe", options->file, "Recipe file");
   arguments.count("--windows", options->windows, 1, kMaxWindows,
                   "How many windows, from the first");
+  arguments.hidden_text("--file", options->into);
   options->recipe.declare(arguments);
   return [options](const cli::Terminal& terminal) { return run(*options, terminal); };
 }

@@ -17,18 +17,17 @@ struct ReferenceOptions {
 };
 
 int run(const ReferenceOptions& options, const cli::Terminal& terminal) {
-  const auto recipe = cli::recipe_or_shipped(options.file, "reference");
+  const auto recipe = cli::recipe_or_shipped(options.file, "correct");
   const files::FolderLocks lock = lock_gradients();
-  const int exit_code = launch_gradients(options.recipe, recipe, options.windows);
-  if (exit_code != 0) return exit_code;
-  const auto file = gradients_file(options.recipe.load(recipe).name());
-  const verify::GradientSet set = verify::load_gradients(file);
+  const verify::GradientSet set =
+      make_reference(options.recipe, recipe, options.windows, /*anew=*/true);
+  const auto file = reference_file(set.recipe);
   int64_t values = 0;
   for (const NamedTensor& gradient : set.windows.front().total) values += gradient.tensor.numel();
-  terminal.line(fmt::format(
-      "gradient of {} window(s) of '{}' on {} rank over {} shards: {} values each, in {}",
-      set.windows.size(), set.recipe, set.world, set.shards, report::grouped(values),
-      file.string()));
+  terminal.line(fmt::format("gradient of {} of '{}' on one rank over {}: {} values each, in {}",
+                            report::counted(static_cast<int64_t>(set.windows.size()), "window"),
+                            set.recipe, report::counted(set.shards, "shard"),
+                            report::grouped(values), file.string()));
   terminal.document({{"file", file.string()},
                      {"recipe", set.recipe},
                      {"windows", set.windows.size()},
@@ -43,8 +42,7 @@ int run(const ReferenceOptions& options, const cli::Terminal& terminal) {
 
 cli::RunVerb declare_reference(cli::Arguments arguments) {
   auto options = std::make_shared<ReferenceOptions>();
-  arguments.optional_file("recipe", options->file,
-                          "Recipe file; recipes/reference.toml by default");
+  arguments.optional_file("recipe", options->file, "Recipe file; recipes/correct.toml by default");
   arguments.count("--windows", options->windows, 1, kMaxWindows,
                   "How many windows, from the first");
   options->recipe.declare(arguments);

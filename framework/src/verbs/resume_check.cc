@@ -34,9 +34,9 @@ struct Folders {
 /// fingerprint.
 void train_to(const ResumeCheckOptions& options, const run::Job& job, const fs::path& folder,
               int64_t stop_at, const std::string& resume) {
-  std::vector<std::string> arguments{"train", options.file, "--fingerprints",
-                                     (folder / "fingerprints").string(), "--outputs",
-                                     folder.string()};
+  std::vector<std::string> arguments{"train",          options.file,
+                                     "--fingerprints", (folder / "fingerprints").string(),
+                                     "--outputs",      folder.string()};
   if (!resume.empty()) arguments.insert(arguments.end(), {"--resume", resume});
   const std::vector<std::string> sets{
       fmt::format("train.stop_at={}", stop_at),
@@ -44,10 +44,7 @@ void train_to(const ResumeCheckOptions& options, const run::Job& job, const fs::
       fmt::format("checkpoint.folder=\"{}\"", (folder / "checkpoints").string())};
   for (std::string& argument : options.recipe.arguments(sets))
     arguments.push_back(std::move(argument));
-  const int exit_code = cli::launch_ranks(job.settings, std::move(arguments), folder / "logs");
-  if (exit_code != 0)
-    throw Error(fmt::format("the run to window {} in {} failed", stop_at, folder.string()),
-                exit_code);
+  cli::require_ranks(job.settings, std::move(arguments), folder / "logs");
 }
 
 std::string step(const fs::path& folder, int64_t windows) {
