@@ -52,10 +52,11 @@ Trainer::Trainer(run::RankSession& session, run::TrainingState& state, int64_t d
 
 LoaderOptions Trainer::loader_options(int64_t end) {
   LoaderOptions options;
-  options.terms = session_.terms().size();
+  options.loading = {.terms = session_.terms().size(),
+                     .chain = state_.position().history().chain,
+                     .device = session_.device(),
+                     .evaluation = evaluation_.batches()};
   options.range = {state_.position().windows(), end};
-  options.chain = state_.position().history().chain;
-  options.device = session_.device();
   options.timeout = session_.job().settings.timeout;
   options.on_failure = [this](const std::exception_ptr& failure) {
     // The process may end before the trainer has noticed: the reason must be known by then.
@@ -66,7 +67,6 @@ LoaderOptions Trainer::loader_options(int64_t end) {
     const bool failed = options_.saving != nullptr && options_.saving->must_stop();
     return failed ? distributed::kFailedSave : options_.stop_signal();
   };
-  options.evaluation = evaluation_.batches();
   return options;
 }
 
@@ -82,29 +82,34 @@ const TrainResult& Trainer::run_until(int64_t end) {
     session_.board().window(window);
     session_.board().phase(Phase::kWaitingForPlan);
     const Stopwatch asked;
-    const PreparedWindow prepared = loader.next();
+    const Prepared prepared = loader.next();
     const double waited = asked.seconds();
     take_metrics(prepared.agreement);
-    if (prepared.last) {
+    if (std::holds_alternative<EndOfRun>(prepared.work)) {
       result_.stop_signal = prepared.agreement.stop_signal;
       if (result_.stop_signal != 0) observer_.on_stop(result_.stop_signal, window);
       break;
     }
-    if (prepared.evaluation) {
-      run_evaluation(*prepared.evaluation);
-      continue;
-    }
-    if (is_empty(prepared)) {
-      skip_window(prepared, loader);
+    if (const auto* pass = std::get_if<EvaluationPass>(&prepared.work)) {
+      evaluate(*pass);
     } else {
-      run_window(prepared, loader, waited);
+      run_or_skip(std::get<PreparedWindow>(prepared.work), prepared.agreement, loader, waited);
     }
-    finish_window(prepared);
   }
   take_metrics(loader.final_exchange());
   result_.windows = state_.position().windows();
   result_.seconds = job.seconds();
   return result_;
+}
+
+void Trainer::run_or_skip(const PreparedWindow& prepared, const distributed::Agreement& agreement,
+                          Loader& loader, double waited) {
+  if (is_empty(agreement)) {
+    skip_window(prepared.plan.window, agreement, loader);
+  } else {
+    run_window(prepared, agreement, loader, waited);
+  }
+  finish_window(prepared);
 }
 
 void Trainer::finish_window(const PreparedWindow& prepared) {
@@ -115,28 +120,28 @@ void Trainer::finish_window(const PreparedWindow& prepared) {
   metrics_.saved(prepared.plan.window, updated.seconds());
 }
 
-void Trainer::run_evaluation(const EvaluationPass& pass) {
+void Trainer::evaluate(const EvaluationPass& pass) {
   if (const std::optional<Evaluation> evaluation = evaluation_.run(pass))
     observer_.on_evaluation(state_.position().windows(), *evaluation);
 }
 
-bool Trainer::is_empty(const PreparedWindow& prepared) const {
-  const std::vector<int64_t>& counts = prepared.agreement.global_counts;
+bool Trainer::is_empty(const distributed::Agreement& agreement) {
+  const std::vector<int64_t>& counts = agreement.global_counts;
   return std::all_of(counts.begin(), counts.end(), [](int64_t count) { return count == 0; });
 }
 
-void Trainer::run_window(const PreparedWindow& prepared, Loader& loader, double waited) {
+void Trainer::run_window(const PreparedWindow& prepared, const distributed::Agreement& agreement,
+                         Loader& loader, double waited) {
   const Stopwatch watch;
-  Window window(parts_, prepared);
+  Window window(parts_, prepared, agreement);
   WindowOutcome outcome = window.run();
   loader.finished(std::move(outcome.report));
-  WindowNotes notes = notes_of(prepared, outcome.times, waited);
+  WindowNotes notes = notes_of(agreement, outcome.times, waited);
   notes.total_seconds = waited + watch.seconds();
   metrics_.ran(prepared.plan.window, std::move(notes));
 }
 
-void Trainer::skip_window(const PreparedWindow& prepared, Loader& loader) {
-  const int64_t window = prepared.plan.window;
+void Trainer::skip_window(int64_t window, const distributed::Agreement& agreement, Loader& loader) {
   if (!session_.job().settings.skip_empty_windows) {
     throw DataError(
         fmt::format("window {} has no supervised position on any rank, so its mean does not exist; "
@@ -148,16 +153,15 @@ void Trainer::skip_window(const PreparedWindow& prepared, Loader& loader) {
   const auto terms = static_cast<int64_t>(session_.terms().size());
   loader.finished({window, at::zeros({2 + terms}, at::kDouble),
                    std::vector<int64_t>(static_cast<size_t>(terms), 0), nullptr});
-  metrics_.ran(window, notes_of(prepared, {}, 0.0));
+  metrics_.ran(window, notes_of(agreement, {}, 0.0));
 }
 
-WindowNotes Trainer::notes_of(const PreparedWindow& prepared, const PhaseTimes& times,
+WindowNotes Trainer::notes_of(const distributed::Agreement& agreement, const PhaseTimes& times,
                               double waited) const {
   WindowNotes notes;
   notes.times = times;
   notes.wait_seconds = waited;
   if (session_.rank() != 0) return notes;
-  const distributed::Agreement& agreement = prepared.agreement;
   for (const std::vector<int64_t>& local : agreement.counts_by_rank) {
     std::vector<TermCounts> counts;
     for (size_t t = 0; t < local.size(); ++t)

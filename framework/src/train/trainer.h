@@ -3,10 +3,10 @@
 #include "run/rank_session.h"
 #include "run/training_state.h"
 #include "save/schedule.h"
+#include "train/evaluation_steps.h"
 #include "train/loader.h"
 #include "train/metrics.h"
 #include "train/observer.h"
-#include "train/run_evaluation.h"
 #include "train/window.h"
 
 #include <exception>
@@ -59,12 +59,15 @@ class Trainer {
 
  private:
   LoaderOptions loader_options(int64_t end);
-  bool is_empty(const PreparedWindow& prepared) const;
+  static bool is_empty(const distributed::Agreement& agreement);
+  void run_or_skip(const PreparedWindow& prepared, const distributed::Agreement& agreement,
+                   Loader& loader, double waited);
   void finish_window(const PreparedWindow& prepared);
-  void run_evaluation(const EvaluationPass& pass);
-  void run_window(const PreparedWindow& prepared, Loader& loader, double waited);
-  void skip_window(const PreparedWindow& prepared, Loader& loader);
-  WindowNotes notes_of(const PreparedWindow& prepared, const PhaseTimes& times,
+  void evaluate(const EvaluationPass& pass);
+  void run_window(const PreparedWindow& prepared, const distributed::Agreement& agreement,
+                  Loader& loader, double waited);
+  void skip_window(int64_t window, const distributed::Agreement& agreement, Loader& loader);
+  WindowNotes notes_of(const distributed::Agreement& agreement, const PhaseTimes& times,
                        double waited) const;
   void take_metrics(const distributed::Agreement& agreement);
 
@@ -77,7 +80,7 @@ class Trainer {
   PolicySync sync_;
   WindowParts parts_;
   MetricsLog metrics_;
-  RunEvaluation evaluation_;
+  EvaluationSteps evaluation_;
   TrainResult result_;
 };
 

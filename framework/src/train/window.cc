@@ -24,9 +24,11 @@ at::Tensor zero_loss(const distributed::FlatParameters& parameters) {
   return loss;
 }
 
-Window::Window(WindowParts& parts, const PreparedWindow& prepared)
+Window::Window(WindowParts& parts, const PreparedWindow& prepared,
+               const distributed::Agreement& agreement)
     : parts_(parts),
       prepared_(prepared),
+      agreement_(agreement),
       objective_(at::zeros({}, parts.parameters.values().options().dtype(at::kDouble))),
       sums_(at::zeros({static_cast<int64_t>(parts.terms.size())}, objective_.options())) {}
 
@@ -56,7 +58,7 @@ WindowOutcome Window::run() {
 std::vector<Window::Step> Window::steps() const {
   size_t count = std::max<size_t>(prepared_.passes.size(), 1);
   if (parts_.job.policy.call([](SyncPolicy& policy) { return policy.equal_passes(); })) {
-    for (const int64_t passes : prepared_.agreement.passes_by_rank)
+    for (const int64_t passes : agreement_.passes_by_rank)
       count = std::max(count, static_cast<size_t>(passes));
   }
   std::vector<Step> result(count - prepared_.passes.size());
@@ -75,11 +77,10 @@ std::vector<Window::Step> Window::steps() const {
 }
 
 void Window::scale() {
-  const distributed::Agreement& agreement = prepared_.agreement;
   const auto rank = static_cast<size_t>(parts_.sync.rank());
   std::vector<TermCounts> counts;
   for (size_t t = 0; t < parts_.terms.size(); ++t) {
-    counts.push_back({agreement.global_counts[t], agreement.counts_by_rank[rank][t]});
+    counts.push_back({agreement_.global_counts[t], agreement_.counts_by_rank[rank][t]});
   }
   outcome_.scales = parts_.job.reducer.call([&](const LossReducer& reducer) {
     std::vector<double> scales =
@@ -88,7 +89,7 @@ void Window::scale() {
     return scales;
   });
   outcome_.report.window = prepared_.plan.window;
-  outcome_.report.counts = agreement.counts_by_rank[rank];
+  outcome_.report.counts = agreement_.counts_by_rank[rank];
   at::Tensor host =
       at::tensor(outcome_.scales, at::kDouble).to(parts_.parameters.values().scalar_type());
   scales_ =

@@ -3,9 +3,10 @@
 #include "distributed/flat_parameters.h"
 #include "run/job.h"
 #include "run/optimizer.h"
-#include "train/loader.h"
+#include "train/finished_reports.h"
 #include "train/observer.h"
 #include "train/pass.h"
+#include "train/prepared.h"
 
 #include <c10/core/Device.h>
 
@@ -37,7 +38,9 @@ struct WindowParts {
 /// update.
 class Window {
  public:
-  Window(WindowParts& parts, const PreparedWindow& prepared);
+  /// All three outlive it.
+  Window(WindowParts& parts, const PreparedWindow& prepared,
+         const distributed::Agreement& agreement);
   WindowOutcome run();
 
  private:
@@ -57,6 +60,7 @@ class Window {
 
   WindowParts& parts_;
   const PreparedWindow& prepared_;
+  const distributed::Agreement& agreement_;
   WindowOutcome outcome_;
   at::Tensor scales_;     ///< [terms], the parameters' dtype and device.
   at::Tensor objective_;  ///< float64 scalar on the device: sum of what the reducer returned.

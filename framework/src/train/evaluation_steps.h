@@ -2,7 +2,7 @@
 
 #include "run/rank_session.h"
 #include "train/evaluation.h"
-#include "train/loader.h"
+#include "train/prepared.h"
 
 #include <optional>
 #include <vector>
@@ -11,10 +11,10 @@ namespace tally::train {
 
 /// The evaluations during a run: in each step every rank runs one batch, and after the last all
 /// ranks have the sum over the split, to the bit that of one rank.
-class RunEvaluation {
+class EvaluationSteps {
  public:
   /// Throws DataError for a split without examples. [trainer]
-  explicit RunEvaluation(run::RankSession& session);
+  explicit EvaluationSteps(run::RankSession& session);
 
   /// nullopt when the recipe asks for no evaluation.
   const std::optional<SplitBatches>& batches() const { return batches_; }

@@ -1,4 +1,4 @@
-#include "train/run_evaluation.h"
+#include "train/evaluation_steps.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,14 +21,14 @@ std::vector<std::string> names_of(const Measures& measures) {
 
 }  // namespace
 
-RunEvaluation::RunEvaluation(run::RankSession& session) : session_(session) {
+EvaluationSteps::EvaluationSteps(run::RankSession& session) : session_(session) {
   const run::Settings& settings = session.job().settings;
   if (settings.evaluate_every == 0) return;
   batches_ =
       batches_of(session.job().task, settings.evaluation_split, settings.evaluation_batch_size);
 }
 
-std::optional<Evaluation> RunEvaluation::run(const EvaluationPass& pass) {
+std::optional<Evaluation> EvaluationSteps::run(const EvaluationPass& pass) {
   session_.board().phase(distributed::Phase::kEvaluating);
   run::Job& job = session_.job();
   if (pass.step == 0) {
@@ -51,7 +51,7 @@ std::optional<Evaluation> RunEvaluation::run(const EvaluationPass& pass) {
   return add_up(*batches_, session_.terms(), gather());
 }
 
-void RunEvaluation::append(const BatchResult& result) {
+void EvaluationSteps::append(const BatchResult& result) {
   for (const double sum : result.sums) words_.push_back(std::bit_cast<int64_t>(sum));
   words_.insert(words_.end(), result.counts.begin(), result.counts.end());
   for (const auto& [name, measure] : result.measures) {
@@ -61,7 +61,7 @@ void RunEvaluation::append(const BatchResult& result) {
 }
 
 /// Before the results: ranks that send different lengths end each other without a reason.
-void RunEvaluation::require_same_measures() const {
+void EvaluationSteps::require_same_measures() const {
   Sha256 hash;
   for (const std::string& name : measures_) hash.update(name).update("\n");
   const std::vector<int64_t> others = run::ranks_unlike_the_first(
@@ -74,7 +74,7 @@ void RunEvaluation::require_same_measures() const {
       fmt::join(measures_, "', '")));
 }
 
-std::vector<BatchResult> RunEvaluation::gather() const {
+std::vector<BatchResult> EvaluationSteps::gather() const {
   require_same_measures();
   const auto size = static_cast<int64_t>(words_.size());
   at::Tensor mine = at::empty({size}, at::kLong);

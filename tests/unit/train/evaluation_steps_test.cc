@@ -32,7 +32,7 @@ Script uneven_script(int64_t world, int64_t windows, int64_t examples) {
   return script;
 }
 
-TEST(RunEvaluationTest, EveryRankHasTheSumsOverTheSplitWhateverTheNumberOfRanks) {
+TEST(EvaluationStepsTest, EveryRankHasTheSumsOverTheSplitWhateverTheNumberOfRanks) {
   double sum = 0.0;
   int64_t count = 0;
   for (const Example& example : uneven_script(1, 1, 7).examples) {
@@ -63,7 +63,7 @@ TEST(RunEvaluationTest, EveryRankHasTheSumsOverTheSplitWhateverTheNumberOfRanks)
   }
 }
 
-TEST(RunEvaluationTest, TrainingIsThatOfARunWithoutEvaluations) {
+TEST(EvaluationStepsTest, TrainingIsThatOfARunWithoutEvaluations) {
   ScriptedOptions options{.world = 2, .windows = 6, .update = true};
   const auto plain = run_script_well(uneven_script(2, 6, 5), options);
   options.sets = {"evaluate.every=1", "evaluate.batch_size=1"};
@@ -75,7 +75,7 @@ TEST(RunEvaluationTest, TrainingIsThatOfARunWithoutEvaluations) {
   }
 }
 
-TEST(RunEvaluationTest, AStopDoesNotWaitForItsEnd) {
+TEST(EvaluationStepsTest, AStopDoesNotWaitForItsEnd) {
   std::atomic<bool> asked{false};
   std::atomic<int64_t> forwards{0};
   ScriptedOptions options{.world = 2, .windows = 40};
@@ -115,7 +115,7 @@ class UnevenTask final : public ScalarTask {
   int64_t rank_;
 };
 
-TEST(RunEvaluationTest, OtherMeasuresOnAnotherRankAreThePluginsFault) {
+TEST(EvaluationStepsTest, OtherMeasuresOnAnotherRankAreThePluginsFault) {
   ScriptedOptions options{.world = 2, .windows = 2};
   options.sets = {"evaluate.every=1"};
   options.make_task = [](const Script& script, int64_t rank) -> std::unique_ptr<Task> {
@@ -127,7 +127,7 @@ TEST(RunEvaluationTest, OtherMeasuresOnAnotherRankAreThePluginsFault) {
   }
 }
 
-TEST(RunEvaluationTest, ASplitWithoutExamplesIsAnErrorBeforeTheFirstWindow) {
+TEST(EvaluationStepsTest, ASplitWithoutExamplesIsAnErrorBeforeTheFirstWindow) {
   ScriptedOptions options{.world = 1, .windows = 2};
   options.sets = {"evaluate.every=1"};
   const auto logs = run_script(Script{}, options);
