@@ -79,23 +79,19 @@ run::Job make_job(const fs::path& folder, bool async, const char* device, int64_
       << "[data]\nfolder = \"" << folder.string() << "\"\n"
       << "[checkpoint]\nevery = 1\nasync = " << (async ? "true" : "false") << "\nfolder = \""
       << (folder / "steps").string() << "\"\n";
-  recipe::Recipe recipe =
+  const recipe::Recipe recipe =
       recipe::Recipe::load({.recipe = folder / "block.toml", .config = {}, .sets = {}});
-  run::Settings settings = run::read_settings(recipe);
-  const run::OptimizerOptions optimizer = run::read_optimizer(recipe.section("optimizer"));
   auto factory = std::make_unique<plugin::HookFactory>(
-      std::vector<fs::path>{TALLY_BINARY_FOLDER "/lib/tally/plugins"}, settings.seed);
+      std::vector<fs::path>{TALLY_BINARY_FOLDER "/lib/tally/plugins"},
+      run::read_settings(recipe).seed);
   auto reducer = factory->create<LossReducer>(recipe.section("loss_reducer"));
   auto policy = factory->create<SyncPolicy>(recipe.section("sync_policy"));
-  return run::Job{std::move(recipe),
-                  std::move(settings),
-                  optimizer,
-                  std::move(factory),
-                  in_bench<Task>(std::make_unique<BlockTask>(values), "task"),
-                  in_bench<Sampler>(std::make_unique<NoWindows>(), "sampler"),
-                  std::move(reducer),
-                  std::move(policy),
-                  {}};
+  return run::assemble(recipe, std::move(factory),
+                       {in_bench<Task>(std::make_unique<BlockTask>(values), "task"),
+                        in_bench<Sampler>(std::make_unique<NoWindows>(), "sampler"),
+                        std::move(reducer),
+                        std::move(policy),
+                        {}});
 }
 
 /// A run before its first window, in a folder of its own below the current one: the disk under

@@ -40,25 +40,21 @@ plugin::Hooked<T> in_test(std::unique_ptr<T> hook, const std::string& kind) {
 run::Job make_job(const fs::path& folder, const Script& script, int64_t rank,
                   const ScriptedOptions& options) {
   const recipe::Recipe recipe = write_recipe(folder, options);
-  run::Settings settings = run::read_settings(recipe);
-  const run::OptimizerOptions optimizer = run::read_optimizer(recipe.section("optimizer"));
   auto factory = std::make_unique<plugin::HookFactory>(
       std::vector<fs::path>{TALLY_BINARY_FOLDER "/lib/tally/plugins",
                             TALLY_BINARY_FOLDER "/tests/plugins"},
-      settings.seed);
+      run::read_settings(recipe).seed);
   auto reducer = options.make_reducer
                      ? in_test<LossReducer>(options.make_reducer(), "loss_reducer")
                      : factory->create<LossReducer>(recipe.section("loss_reducer"));
   auto policy = factory->create<SyncPolicy>(recipe.section("sync_policy"));
-  return run::Job{recipe,
-                  std::move(settings),
-                  optimizer,
-                  std::move(factory),
-                  in_test<Task>(options.make_task(script, rank), "task"),
-                  in_test<Sampler>(std::make_unique<ScriptedSampler>(script.plans), "sampler"),
-                  std::move(reducer),
-                  std::move(policy),
-                  {}};
+  return run::assemble(
+      recipe, std::move(factory),
+      {in_test<Task>(options.make_task(script, rank), "task"),
+       in_test<Sampler>(std::make_unique<ScriptedSampler>(script.plans), "sampler"),
+       std::move(reducer),
+       std::move(policy),
+       {}});
 }
 
 /// By parameter, as the task lists them.

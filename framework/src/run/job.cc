@@ -27,26 +27,30 @@ std::vector<plugin::Hooked<StateProvider>> create_providers(const recipe::Recipe
 /// Every key that host and hooks know is read then.
 Job make_hooks(const recipe::Recipe& recipe,
                const std::vector<std::filesystem::path>& plugin_folders) {
-  Settings settings = read_settings(recipe);
-  const OptimizerOptions optimizer = read_optimizer(recipe.section("optimizer"));
+  const Settings settings = read_settings(recipe);
   auto factory = std::make_unique<plugin::HookFactory>(plugin_folders, settings.seed);
-  auto task = factory->create<Task>(recipe.section("task"));
-  auto sampler = factory->create<Sampler>(recipe.section("sampler"));
-  auto reducer = factory->create<LossReducer>(recipe.section("loss_reducer"));
-  auto policy = factory->create<SyncPolicy>(recipe.section("sync_policy"));
-  auto providers = create_providers(recipe, *factory);
-  return Job{recipe,
-             std::move(settings),
-             optimizer,
-             std::move(factory),
-             std::move(task),
-             std::move(sampler),
-             std::move(reducer),
-             std::move(policy),
-             std::move(providers)};
+  Hooks hooks{factory->create<Task>(recipe.section("task")),
+              factory->create<Sampler>(recipe.section("sampler")),
+              factory->create<LossReducer>(recipe.section("loss_reducer")),
+              factory->create<SyncPolicy>(recipe.section("sync_policy")),
+              create_providers(recipe, *factory)};
+  return assemble(recipe, std::move(factory), std::move(hooks));
 }
 
 }  // namespace
+
+Job assemble(const recipe::Recipe& recipe, std::unique_ptr<plugin::HookFactory> factory,
+             Hooks hooks) {
+  return Job{recipe,
+             read_settings(recipe),
+             read_optimizer(recipe.section("optimizer")),
+             std::move(factory),
+             std::move(hooks.task),
+             std::move(hooks.sampler),
+             std::move(hooks.reducer),
+             std::move(hooks.policy),
+             std::move(hooks.providers)};
+}
 
 Job assemble(const recipe::Recipe& recipe,
              const std::vector<std::filesystem::path>& plugin_folders) {

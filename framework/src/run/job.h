@@ -23,6 +23,20 @@ struct Job {
   std::vector<plugin::Hooked<StateProvider>> providers;
 };
 
+/// The hooks of a job.
+struct Hooks {
+  plugin::Hooked<Task> task;
+  plugin::Hooked<Sampler> sampler;
+  plugin::Hooked<LossReducer> reducer;
+  plugin::Hooked<SyncPolicy> policy;
+  std::vector<plugin::Hooked<StateProvider>> providers;
+};
+
+/// A job whose hooks are there already, of which `factory` made some. Keys that nobody reads are
+/// not looked for.
+Job assemble(const recipe::Recipe& recipe, std::unique_ptr<plugin::HookFactory> factory,
+             Hooks hooks);
+
 /// Throws ConfigError for a recipe that cannot be used, an unread key among it, and PluginError.
 Job assemble(const recipe::Recipe& recipe,
              const std::vector<std::filesystem::path>& plugin_folders);

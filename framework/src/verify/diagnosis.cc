@@ -1,4 +1,4 @@
-#include "verify/parity.h"
+#include "verify/diagnosis.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,7 @@
 #include "verify/parity.h"
 
+#include "verify/diagnosis.h"
+
 #include <fmt/format.h>
 #include <tally/error.h>
 #include <torch/torch.h>

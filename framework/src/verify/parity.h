@@ -30,8 +30,4 @@ struct Parity {
 Parity compare_gradients(const GradientSet& reference, const GradientSet& other,
                          const Tolerance& tolerance = {});
 
-/// What a failing gradient looks like: fits  g = sum over ranks of a_r * (what rank r's shards
-/// contribute to the reference)  by least squares and names the factors that it recognises.
-std::string diagnose(const GradientSet& reference, const GradientSet& other);
-
 }  // namespace tally::verify

@@ -1,5 +1,5 @@
 #include "sample_gradients.h"
-#include "verify/parity.h"
+#include "verify/diagnosis.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
