@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <optional>
+#include <set>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -32,13 +34,36 @@ std::string shown(const json& value) {
   return text.size() <= 40 ? text : text.substr(0, 37) + "...";
 }
 
+/// Notices a key that stands twice in the record: the parser would silently keep the last one.
+class Keys {
+ public:
+  bool note(int depth, json::parse_event_t event, const json& value) {
+    if (depth == 1 && event == json::parse_event_t::key && !seen_.insert(value).second &&
+        !repeated_)
+      repeated_ = shown(value);
+    return true;
+  }
+  const std::optional<std::string>& repeated() const { return repeated_; }
+
+ private:
+  std::set<std::string> seen_;
+  std::optional<std::string> repeated_;
+};
+
 /// The record of one line. Every complaint starts with FILE:LINE.
 class Record {
  public:
   Record(const std::filesystem::path& file, int64_t line, std::span<const char> text)
       : place_(file.string() + ":" + std::to_string(line) + ": ") {
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+    if (line > 1 && std::string_view(text.data(), text.size()).starts_with(kByteOrderMark))
+      complain(
+          "a byte-order mark stands inside the file, as where two files were joined; remove it");
+    Keys keys;
     try {
-      object_ = json::parse(text.begin(), text.end());
+      object_ = json::parse(text.begin(), text.end(), [&](int depth, auto event, json& value) {
+        return keys.note(depth, event, value);
+      });
     } catch (const json::parse_error& error) {
       complain("malformed JSON at byte " + std::to_string(error.byte) +
                "; every line is one object with input_ids, labels and split");
@@ -49,6 +74,7 @@ class Record {
       complain("the line is " + shown(object_) +
                "; every line is one object with input_ids, labels and split");
     }
+    if (keys.repeated()) complain(*keys.repeated() + " stands twice in the record; leave one out");
   }
 
   std::string split() const {

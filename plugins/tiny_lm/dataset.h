@@ -38,9 +38,11 @@ class Split {
 using Dataset = std::map<std::string, Split, std::less<>>;
 
 /// Reads JSON lines: one object a line with `input_ids`, `labels` and `split`; other keys and empty
-/// lines are skipped. The id of an example is its place among the lines of its split.
-/// Throws tally::DataError: `FILE:LINE: ...` for a malformed record, with the system's reason when
-/// the file cannot be read.
+/// lines are skipped, and so is a byte-order mark at the file's start. The id of an example is its
+/// place among the lines of its split. A record without any target is one: it takes its place in a
+/// window and counts nothing.
+/// Throws tally::DataError: `FILE:LINE: ...`, lines counted by LF, for a malformed record and a key
+/// that stands twice in one, with the system's reason when the file cannot be read.
 Dataset read_dataset(const std::filesystem::path& file);
 
 /// Writes what read_dataset reads, beside `file` first and renamed when it is safely on the disk:

@@ -67,6 +67,21 @@ class BadFile(TallyTest):
         result = self.tally.run("prepare", *TINY, "--set", "task.prompt_length=128", timeout=30)
         self.assert_refused(result, 3, FILE, "task.prompt_length = 128 covers the rest")
 
+    def test_a_split_to_evaluate_without_supervision(self):
+        """Found before the first window, not after evaluate.every of them."""
+        validation = [{**example(SHORT, masked=True), "split": "validation"}] * 3
+        self.tally.write(FILE, lines([example(SHORT), example(LONG), *validation]))
+        self.succeed("prepare", *TINY)
+        every = ("--set", "evaluate.every=1", "--set", "train.updates=2")
+        result = self.tally.run("train", "recipes/correct.toml", *TINY, *every, timeout=60)
+        self.assert_refused(result, 3, "the split 'validation' supervises nothing for the term 'loss', so it has no loss")
+        self.assertEqual(self.tally.files("artifacts"), set())
+        self.assertFalse((self.tally.folder / "outputs/correct/metrics.jsonl").exists())
+        self.tally.write(FILE, lines([example(SHORT), example(LONG), *validation, {**example(SHORT), "split": "validation"}]))
+        (self.tally.folder / "data/data.lock.json").unlink()
+        self.succeed("prepare", *TINY)
+        self.succeed("train", "recipes/correct.toml", *TINY, *every, timeout=60)
+
     def test_no_training_split(self):
         self.tally.write(FILE, lines([{**example(SHORT), "split": "test"}]))
         result = self.tally.run("prepare", *TINY, timeout=30)
@@ -101,7 +116,7 @@ class ChangedData(TallyTest):
         for verb in ("prepare", "train", "reference"):
             arguments = (verb, *(("recipes/correct.toml",) if verb == "train" else ()), *TINY)
             result = self.tally.run(*arguments, timeout=30)
-            remedy = ("restore these files, or make the data anew", "tally clean --scope all")
+            remedy = ("restore these files, or, to use what is there, remove data.lock.json and run `tally prepare`",)
             self.assert_refused(result, 3, "the data in data is not what was locked: ", *words, *remedy)
         self.assertEqual(self.tally.files("artifacts"), set())
 

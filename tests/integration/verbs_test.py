@@ -140,8 +140,8 @@ class Clean(WithoutData):
     def test_dry_run_lists_sizes_and_removes_nothing(self):
         document = self.run_json("clean", "--scope", "all", "--dry-run")
         self.assertEqual(
-            [(entry["path"], entry["files"], entry["bytes"]) for entry in document["entries"]],
-            [("outputs", 1, 5), ("artifacts", 1, 7), ("data", 1, 3)],
+            [(entry["path"], entry["files"], entry["bytes"], entry["kept"]) for entry in document["entries"]],
+            [("outputs", 1, 5, 0), ("artifacts", 1, 7, 0), ("data", 0, 0, 1)],
         )
         self.assertEqual(self.there(), {"outputs", "artifacts", "data"})
 
@@ -150,9 +150,24 @@ class Clean(WithoutData):
         self.assertEqual(self.there(), {"data"})
 
     def test_all_twice(self):
+        (self.tally.folder / "data/tiny.jsonl").unlink()
+        self.assertEqual(self.tally.run("prepare", *SMALL).code, 0)
+        self.assertEqual(self.tally.files("data"), {"tiny_lm.jsonl", "data.lock.json", "made.json", "windows.jsonl"})
         self.run_json("clean", "--scope", "all")
         self.assertEqual(self.there(), set())
         self.assertEqual(self.run_json("clean", "--scope", "all")["entries"], [])
+
+    def test_all_keeps_what_a_person_brought_or_changed(self):
+        self.assertEqual(self.tally.run("prepare", *SMALL).code, 0)
+        file = self.tally.folder / "data/tiny_lm.jsonl"
+        file.write_text(file.read_text().replace("[0,", "[1,", 1))
+        result = self.tally.run("clean", "--scope", "all")
+        self.assertEqual(result.code, 0, result)
+        self.assertIn("without 2 files that tally did not make", result.stdout)
+        self.assertEqual(self.tally.files("data"), {"tiny.jsonl", "tiny_lm.jsonl"})
+        self.assertEqual(self.tally.run("prepare", *SMALL).code, 0, "what is there is used")
+        self.run_json("clean", "--scope", "all")
+        self.assertEqual(self.tally.files("data"), {"tiny.jsonl", "tiny_lm.jsonl"})
 
     def test_links_are_removed_and_not_followed(self):
         folder = self.tally.folder

@@ -81,9 +81,10 @@ void DataLock::check(const std::filesystem::path& folder) const {
   for (const std::string& difference : differences(found))
     text += (text.empty() ? "" : "; ") + difference;
   if (!text.empty())
-    throw DataError("the data in " + folder.string() + " is not what was locked: " + text +
-                    "; restore these files, or make the data anew: `tally clean --scope all`, "
-                    "then `tally prepare`");
+    throw DataError(
+        "the data in " + folder.string() + " is not what was locked: " + text +
+        "; restore these files, or, to use what is there, remove data.lock.json and run "
+        "`tally prepare`");
 }
 
 std::vector<std::string> DataLock::differences(const DataLock& other) const {

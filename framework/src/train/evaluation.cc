@@ -12,7 +12,19 @@
 #include <numeric>
 
 namespace tally::train {
+
 using plugin::Hooked;
+
+namespace {
+
+[[noreturn]] void reject_unsupervised(const std::string& split, const TermInfo& term) {
+  throw DataError(fmt::format(
+      "the split '{}' supervises nothing for the term '{}', so it has no loss; check the data and "
+      "the task's options",
+      split, term.name));
+}
+
+}  // namespace
 
 Microbatch SplitBatches::examples(int64_t batch) const {
   const int64_t start = batch * batch_size;
@@ -30,6 +42,21 @@ SplitBatches batches_of(const Hooked<Task>& task, const std::string& split, int6
   }
   const auto sequences = static_cast<int64_t>(table.lengths.size());
   return {split, sequences, std::min(batch_size, sequences)};
+}
+
+void require_supervision(const Hooked<Task>& task, const Hooked<LossReducer>& reducer,
+                         const SplitBatches& batches, const std::vector<TermInfo>& terms) {
+  std::vector<int64_t> counts(terms.size(), 0);
+  const auto missing = [&] { return std::find(counts.begin(), counts.end(), 0); };
+  for (int64_t batch = 0; batch < batches.size() && missing() != counts.end(); ++batch) {
+    const Batch loaded = task.call([&](const Task& hook) {
+      return hook.load(batches.split, batches.examples(batch), std::nullopt);
+    });
+    const std::vector<int64_t> more = run::count(reducer, loaded, terms.size());
+    for (size_t t = 0; t < terms.size(); ++t) counts[t] += more[t];
+  }
+  if (missing() != counts.end())
+    reject_unsupervised(batches.split, terms[static_cast<size_t>(missing() - counts.begin())]);
 }
 
 BatchResult evaluate_batch(const Hooked<Task>& task, const Hooked<LossReducer>& reducer,
@@ -63,12 +90,7 @@ Evaluation add_up(const SplitBatches& batches, const std::vector<TermInfo>& term
     }
   }
   for (const TermEvaluation& term : evaluation.terms) {
-    if (term.count == 0) {
-      throw DataError(fmt::format(
-          "the split '{}' supervises nothing for the term '{}', so it has no loss; check the data "
-          "and the task's options",
-          batches.split, term.info.name));
-    }
+    if (term.count == 0) reject_unsupervised(batches.split, term.info);
     evaluation.loss += term.info.coefficient * term.mean();
   }
   return evaluation;

@@ -48,6 +48,12 @@ struct SplitBatches {
 SplitBatches batches_of(const plugin::Hooked<Task>& task, const std::string& split,
                         int64_t batch_size);
 
+/// Throws DataError when nothing of a term is supervised in the whole split. Loads batches only
+/// until something of each term is.
+void require_supervision(const plugin::Hooked<Task>& task,
+                         const plugin::Hooked<LossReducer>& reducer, const SplitBatches& batches,
+                         const std::vector<TermInfo>& terms);
+
 /// Runs a batch, of which `counts` are the N, without gradients; the reducer sums its losses. The
 /// task must be on `device` and not in training. [trainer]
 BatchResult evaluate_batch(const plugin::Hooked<Task>& task,

@@ -1,5 +1,6 @@
 #include "report/numbers.h"
 #include "report/table.h"
+#include "run/data_folder.h"
 #include "run/run_folder.h"
 #include "verbs/verbs.h"
 
@@ -8,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace tally::verbs {
 namespace {
@@ -25,13 +28,9 @@ struct Entry {
   bool link = false;
   int64_t files = 0;
   int64_t bytes = 0;
+  int64_t kept = 0;  ///< Files in it that tally did not make, or that were changed since.
+  std::vector<fs::path> parts;  ///< Where something is kept: the files that go.
 };
-
-std::vector<fs::path> paths_of(const std::string& scope) {
-  std::vector<fs::path> paths{run::outputs_folder(), "artifacts"};
-  if (scope == "all") paths.emplace_back("data");
-  return paths;
-}
 
 void add_size(const fs::path& file, Entry& entry) {
   ++entry.files;
@@ -39,25 +38,58 @@ void add_size(const fs::path& file, Entry& entry) {
     entry.bytes += static_cast<int64_t>(fs::file_size(file));
 }
 
+/// Without the option follow_directory_symlink a linked folder is one entry.
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& inner : fs::recursive_directory_iterator(folder))
+    if (!fs::is_directory(inner.symlink_status())) files.push_back(inner.path());
+  return files;
+}
+
 Entry measure(const fs::path& path) {
-  Entry entry{.path = path, .link = fs::is_symlink(fs::symlink_status(path))};
+  Entry entry;
+  entry.path = path;
+  entry.link = fs::is_symlink(fs::symlink_status(path));
   if (!fs::is_directory(fs::symlink_status(path))) {
     add_size(path, entry);
     return entry;
   }
-  // Without the option follow_directory_symlink a linked folder is one entry.
-  for (const fs::directory_entry& inner : fs::recursive_directory_iterator(path)) {
-    if (!fs::is_directory(inner.symlink_status())) add_size(inner.path(), entry);
-  }
+  for (const fs::path& file : files_in(path)) add_size(file, entry);
+  return entry;
+}
+
+/// A person's own data lie beside what tally made.
+Entry measure_data(const fs::path& folder) {
+  if (!fs::is_directory(fs::symlink_status(folder))) return measure(folder);
+  Entry entry;
+  entry.path = folder;
+  entry.parts = run::made_files(folder);
+  for (const fs::path& file : entry.parts) add_size(file, entry);
+  entry.kept = static_cast<int64_t>(files_in(folder).size()) - entry.files;
   return entry;
 }
 
 std::vector<Entry> measure_all(const std::string& scope) {
   std::vector<Entry> entries;
-  for (const fs::path& path : paths_of(scope)) {
-    if (fs::exists(fs::symlink_status(path))) entries.push_back(measure(path));
-  }
+  const auto is_there = [](const fs::path& path) { return fs::exists(fs::symlink_status(path)); };
+  for (const fs::path& path : {run::outputs_folder(), fs::path("artifacts")})
+    if (is_there(path)) entries.push_back(measure(path));
+  if (scope == "all" && is_there("data")) entries.push_back(measure_data("data"));
   return entries;
+}
+
+void remove(const Entry& entry) {
+  if (entry.kept == 0) {
+    fs::remove_all(entry.path);
+    return;
+  }
+  for (const fs::path& file : entry.parts) fs::remove(file);
+}
+
+std::string note_on(const Entry& entry) {
+  if (entry.link) return "a link; what it points to stays";
+  if (entry.kept == 0) return "";
+  return fmt::format("without {} that tally did not make", report::counted(entry.kept, "file"));
 }
 
 void show(const std::vector<Entry>& entries, bool dry_run, const cli::Terminal& terminal) {
@@ -72,7 +104,7 @@ void show(const std::vector<Entry>& entries, bool dry_run, const cli::Terminal& 
                        {""}});
   for (const Entry& entry : entries) {
     table.row({entry.path.string(), report::grouped(entry.files), report::bytes(entry.bytes),
-               entry.link ? "a link; what it points to stays" : ""});
+               note_on(entry)});
   }
   terminal.line(table.text(terminal.colour()));
 }
@@ -82,7 +114,7 @@ int run(const CleanOptions& options, const cli::Terminal& terminal) {
   try {
     entries = measure_all(options.scope);
     if (!options.dry_run) {
-      for (const Entry& entry : entries) fs::remove_all(entry.path);
+      for (const Entry& entry : entries) remove(entry);
     }
   } catch (const fs::filesystem_error& error) {
     throw DataError(fmt::format("cannot remove {}: {}; check its permissions and its owner",
@@ -93,6 +125,7 @@ int run(const CleanOptions& options, const cli::Terminal& terminal) {
     removed.push_back({{"path", entry.path.string()},
                        {"files", entry.files},
                        {"bytes", entry.bytes},
+                       {"kept", entry.kept},
                        {"link", entry.link}});
   }
   terminal.document({{"scope", options.scope}, {"dry_run", options.dry_run}, {"entries", removed}});
@@ -105,7 +138,7 @@ int run(const CleanOptions& options, const cli::Terminal& terminal) {
 cli::RunVerb declare_clean(cli::Arguments arguments) {
   auto options = std::make_shared<CleanOptions>();
   arguments.choice("--scope", options->scope, {"generated", "all"},
-                   "generated: outputs and artifacts; all: also the folder data");
+                   "generated: outputs and artifacts; all: also what tally made in data");
   arguments.flag("--dry-run", options->dry_run, "Only list what would be removed");
   return [options](const cli::Terminal& terminal) { return run(*options, terminal); };
 }

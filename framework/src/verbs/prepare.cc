@@ -21,7 +21,7 @@ int run(const PrepareOptions& options, const cli::Terminal& terminal) {
   run::Job job = options.recipe.assemble(cli::recipe_or_shipped(options.file, "correct"));
   const checkpoint::DataLock lock = run::prepare_data(job);
   const run::DrawnWindows drawn = run::draw_windows(job, job.settings.updates);
-  const auto file = job.settings.data_folder / "windows.jsonl";
+  const auto file = run::windows_file(job.settings.data_folder);
   run::write_windows(drawn, file);
   nlohmann::json files = nlohmann::json::array();
   for (const files::FileEntry& entry : lock.files()) {

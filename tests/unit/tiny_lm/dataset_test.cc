@@ -71,6 +71,12 @@ TEST(Dataset, NamesFileLineAndFaultOfAMalformedRecord) {
       {"{} {}", "malformed JSON at byte 4"},
       {R"({"input_ids": [1e999]})", "malformed JSON: a number is out of range"},
       {"\"\xff\"", "malformed JSON"},
+      {R"({"input_ids": [0], "labels": [0], "split": "train", "split": "test"})",
+       "\"split\" stands twice in the record; leave one out"},
+      {R"({"input_ids": [0], "labels": [0], "input_ids": [1], "split": "train"})",
+       "\"input_ids\" stands twice"},
+      {R"({"x": 1, "x": 1, "input_ids": [0], "labels": [0], "split": "train"})",
+       "\"x\" stands twice"},
       {"[0, 1]", "the line is an array"},
       {"null", "the line is null"},
       {R"({"labels": [0], "split": "train"})", "input_ids is missing"},
@@ -117,6 +123,24 @@ TEST(Dataset, NamesFileLineAndFaultOfAMalformedRecord) {
           << line.substr(0, 80);
     }
   }
+}
+
+TEST(Dataset, RefusesAByteOrderMarkInsideTheFile) {
+  const TemporaryFolder folder;
+  const std::string marked = "\xef\xbb\xbf" + std::string(kGood) + "\n";
+  const auto file = put(folder / "data.jsonl", marked + "\r\n" + marked);
+  EXPECT_THAT(
+      [&] { read_dataset(file); },
+      ThrowsMessage<tally::DataError>(
+          file.string() + ":3: a byte-order mark stands inside the file, as where two files "
+                          "were joined; remove it"));
+}
+
+TEST(Dataset, LetsAKeyStandTwiceBelowTheRecord) {
+  const TemporaryFolder folder;
+  const std::string nested =
+      R"({"input_ids": [0], "labels": [0], "split": "train", "m": {"a": 1, "a": 2}})";
+  EXPECT_EQ(read_dataset(put(folder / "data.jsonl", nested)).at("train").size(), 1U);
 }
 
 TEST(Dataset, ReadsALineOfTheGreatestLength) {
