@@ -12,8 +12,9 @@ namespace tally::distributed {
 namespace {
 
 constexpr size_t kChainWords = Digest::kBytes / sizeof(int64_t);
-// window, step, has_data, stop_signal, chain, finished window, finite, objective, gradient norm
-constexpr size_t kPlanWords = 4;
+// window, step, has_data, stop and its signal, chain, finished window, finite, objective, gradient
+// norm
+constexpr size_t kPlanWords = 5;
 constexpr size_t kFinishedWords = 4;
 constexpr size_t kHeader = kPlanWords + kChainWords + kFinishedWords;
 constexpr int64_t kNone = -1;
@@ -56,7 +57,7 @@ size_t ControlChannel::length() const {
 
 std::vector<int64_t> ControlChannel::encode(const ControlRecord& record) const {
   std::vector<int64_t> values{record.window, record.step, record.has_data ? 1 : 0,
-                              record.stop_signal};
+                              static_cast<int64_t>(record.stop.reason), record.stop.signal};
   std::array<int64_t, kChainWords> chain{};
   std::memcpy(chain.data(), record.chain.bytes().data(), Digest::kBytes);
   values.insert(values.end(), chain.begin(), chain.end());
@@ -85,7 +86,7 @@ ControlRecord ControlChannel::decode(const int64_t* values) const {
   record.window = values[0];
   record.step = values[1];
   record.has_data = values[2] != 0;
-  record.stop_signal = values[3];
+  record.stop = {static_cast<Stop::Reason>(values[3]), values[4]};
   std::array<uint8_t, Digest::kBytes> chain{};
   std::memcpy(chain.data(), values + kPlanWords, chain.size());
   record.chain = Digest(chain);
@@ -123,9 +124,7 @@ Agreement ControlChannel::fold(const std::vector<ControlRecord>& records) const 
     agreement.counts_by_rank.push_back(std::move(counts));
     agreement.passes_by_rank.push_back(passes);
     agreement.finished.push_back(record.finished);
-    const int64_t signal = record.stop_signal;
-    if (signal != 0 && (agreement.stop_signal == 0 || signal < agreement.stop_signal))
-      agreement.stop_signal = signal;
+    agreement.stop = agreed(agreement.stop, record.stop);
   }
   return agreement;
 }
@@ -135,15 +134,10 @@ Agreement ControlChannel::exchange(const ControlRecord& record) {
   const auto size = static_cast<int64_t>(mine.size());
   at::Tensor input = at::empty({size}, at::kLong);
   std::memcpy(input.data_ptr<int64_t>(), mine.data(), mine.size() * sizeof(int64_t));
-  at::Tensor all = at::empty({group_.world() * size}, at::kLong);
-  if (group_.world() > 1) {
-    group_.all_gather(all, input, CollectiveKind::kControlRecord, record.window)->wait();
-  } else {
-    all.copy_(input);
-  }
+  const at::Tensor all = group_.gather(input, CollectiveKind::kControlRecord, record.window);
   std::vector<ControlRecord> records;
   for (int64_t rank = 0; rank < group_.world(); ++rank)
-    records.push_back(decode(all.data_ptr<int64_t>() + rank * size));
+    records.push_back(decode(all.const_data_ptr<int64_t>() + rank * size));
   return fold(records);
 }
 

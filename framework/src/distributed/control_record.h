@@ -2,6 +2,7 @@
 
 #include "digest/sha256.h"
 #include "distributed/groups.h"
+#include "distributed/stop.h"
 
 #include <cstdint>
 #include <optional>
@@ -10,10 +11,6 @@
 /// What ranks tell each other once a window, one window ahead, and what follows from it on every
 /// rank alike.
 namespace tally::distributed {
-
-/// What a rank reports in place of a signal when a checkpoint failed that the run must not go on
-/// without.
-constexpr int64_t kFailedSave = -1;
 
 /// What a rank plans to do for one of its shards.
 struct ShardRecord {
@@ -34,11 +31,11 @@ struct FinishedWindow {
 };
 
 struct ControlRecord {
-  int64_t window = 0;       ///< The window that the record plans.
-  int64_t step = -1;        ///< Of the evaluation before that window; -1: the window itself.
-  bool has_data = false;    ///< false: this rank will not run the window, and its shards are empty.
-  int64_t stop_signal = 0;  ///< Signal that asks the run to stop, kFailedSave, or 0.
-  Digest chain;             ///< Of all plans up to this one.
+  int64_t window = 0;     ///< The window that the record plans.
+  int64_t step = -1;      ///< Of the evaluation before that window; -1: the window itself.
+  bool has_data = false;  ///< false: this rank will not run the window, and its shards are empty.
+  Stop stop;
+  Digest chain;  ///< Of all plans up to this one.
   std::vector<ShardRecord> shards;
   std::optional<FinishedWindow> finished;
 };
@@ -47,10 +44,10 @@ struct ControlRecord {
 struct Agreement {
   int64_t window = 0;
   bool has_data = false;
-  int64_t stop_signal = 0;                           ///< The smallest that any rank reports, or 0.
-  std::vector<int64_t> global_counts;                ///< [terms]
-  std::vector<std::vector<int64_t>> counts_by_rank;  ///< [world][terms]
-  std::vector<int64_t> passes_by_rank;               ///< Microbatches of each rank.
+  Stop stop;                                            ///< agreed() of all ranks.
+  std::vector<int64_t> global_counts;                   ///< [terms]
+  std::vector<std::vector<int64_t>> counts_by_rank;     ///< [world][terms]
+  std::vector<int64_t> passes_by_rank;                  ///< Microbatches of each rank.
   std::vector<std::optional<FinishedWindow>> finished;  ///< By rank.
 };
 

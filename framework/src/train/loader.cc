@@ -70,9 +70,9 @@ bool Loader::offer(Prepared prepared, ControlRecord record, int64_t reported,
   record.finished = reports_.take(reported, stop);
   wait_for_room(stop);
   if (stop.stop_requested()) return false;
-  record.stop_signal = options_.stop_signal();
+  record.stop = options_.stop();
   prepared.agreement = channel_.exchange(record);
-  const bool ends = !prepared.agreement.has_data || prepared.agreement.stop_signal != 0;
+  const bool ends = !prepared.agreement.has_data || prepared.agreement.stop.requested();
   if (ends) prepared.work = EndOfRun{};
   hand_over(std::move(prepared));
   if (ends) close(record.window, stop);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "run/stop_request.h"
 #include "train/finished_reports.h"
 #include "train/loading.h"
 #include "train/prepared.h"
@@ -28,7 +27,8 @@ struct LoaderOptions {
   std::chrono::milliseconds timeout = std::chrono::minutes(5);  ///< run.timeout
   /// Runs on the loader's thread when it fails, besides the exception that the trainer gets.
   std::function<void(const std::exception_ptr&)> on_failure = [](const std::exception_ptr&) {};
-  std::function<int64_t()> stop_signal = run::stop_signal;  ///< Asked once a record.
+  /// Asked once a record.
+  std::function<distributed::Stop()> stop = [] { return distributed::Stop{}; };
 };
 
 /// The loader thread: plans, loads and counts ahead of the trainer and exchanges the control record

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "distributed/stop.h"
 #include "train/evaluation.h"
 
 #include <tally/types.h>
@@ -27,9 +28,9 @@ class Observer {
   virtual void on_metrics(const WindowMetrics& /*metrics*/) {}
   /// Gets each evaluation, and the number of finished windows. [every rank]
   virtual void on_evaluation(int64_t /*windows*/, const Evaluation& /*evaluation*/) {}
-  /// All ranks have agreed to stop, and the last exchange is to come. Gets the signal or
-  /// distributed::kFailedSave, and the number of finished windows. [every rank]
-  virtual void on_stop(int64_t /*signal*/, int64_t /*windows*/) {}
+  /// All ranks have agreed to stop, and the last exchange is to come. Gets the number of finished
+  /// windows. [every rank]
+  virtual void on_stop(const distributed::Stop& /*stop*/, int64_t /*windows*/) {}
 };
 
 }  // namespace tally::train

@@ -63,9 +63,10 @@ LoaderOptions Trainer::loader_options(int64_t end) {
     session_.board().fail(process::sentence_of(failure));
     options_.on_loader_failure(failure);
   };
-  options.stop_signal = [this] {
+  options.stop = [this] {
     const bool failed = options_.saving != nullptr && options_.saving->must_stop();
-    return failed ? distributed::kFailedSave : options_.stop_signal();
+    return failed ? distributed::Stop::by_failed_save()
+                  : distributed::Stop::by_signal(options_.stop_signal());
   };
   return options;
 }
@@ -86,8 +87,8 @@ const TrainResult& Trainer::run_until(int64_t end) {
     const double waited = asked.seconds();
     take_metrics(prepared.agreement);
     if (std::holds_alternative<EndOfRun>(prepared.work)) {
-      result_.stop_signal = prepared.agreement.stop_signal;
-      if (result_.stop_signal != 0) observer_.on_stop(result_.stop_signal, window);
+      result_.stop = prepared.agreement.stop;
+      if (result_.stop.requested()) observer_.on_stop(result_.stop, window);
       break;
     }
     if (const auto* pass = std::get_if<EvaluationPass>(&prepared.work)) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "run/rank_session.h"
+#include "run/stop_request.h"
 #include "run/training_state.h"
 #include "save/schedule.h"
 #include "train/evaluation_steps.h"
@@ -34,8 +35,8 @@ struct TrainerOptions {
 };
 
 struct TrainResult {
-  int64_t windows = 0;      ///< Finished windows of the run.
-  int64_t stop_signal = 0;  ///< Signal that ended it early, kFailedSave, or 0.
+  int64_t windows = 0;     ///< Finished windows of the run.
+  distributed::Stop stop;  ///< What ended it early.
   /// Of the last window of this job that had one; nullopt when none had: nothing was left to do, or
   /// every window was skipped.
   std::optional<double> loss;

@@ -130,7 +130,7 @@ int train_windows(run::RankSession& session, const TrainOptions& options,
         summary_of(job, folder, result, beginning.windows(), saved, recorder.last_evaluation());
     files::replace_file(folder.summary(), summary.dump(2) + "\n");
   }
-  return result.stop_signal > 0 ? process::kSignalBase + static_cast<int>(result.stop_signal)
+  return result.stop.signal > 0 ? process::kSignalBase + static_cast<int>(result.stop.signal)
                                 : process::kDone;
 }
 

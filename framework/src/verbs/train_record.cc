@@ -1,6 +1,5 @@
 #include "verbs/train_record.h"
 
-#include "distributed/control_record.h"
 #include "log/log.h"
 #include "process/ending.h"
 #include "process/exit_code.h"
@@ -19,8 +18,9 @@ namespace {
 using nlohmann::json;
 
 /// The sentence that a log has of a stop.
-std::string reason_of(int64_t signal) {
-  if (signal == distributed::kFailedSave) return "a checkpoint failed (checkpoint.on_error)";
+std::string reason_of(const distributed::Stop& stop) {
+  if (stop.reason == distributed::Stop::Reason::kFailedSave)
+    return "a checkpoint failed (checkpoint.on_error)";
   const run::StopRequest request = run::stop_request();
   if (request.signal == 0) return "another rank was asked to stop";
   return fmt::format(
@@ -60,9 +60,9 @@ void TrainRecorder::on_evaluation(int64_t windows, const train::Evaluation& eval
                         evaluation.loss));
 }
 
-void TrainRecorder::on_stop(int64_t signal, int64_t windows) {
+void TrainRecorder::on_stop(const distributed::Stop& stop, int64_t windows) {
   process::end_process_within(settings_.stop_grace, process::kRanks);
-  log::info(fmt::format("{}; stopping after {} windows", reason_of(signal), windows));
+  log::info(fmt::format("{}; stopping after {} windows", reason_of(stop), windows));
 }
 
 json summary_of(const run::Job& job, const run::RunFolder& folder, const train::TrainResult& result,
@@ -76,7 +76,7 @@ json summary_of(const run::Job& job, const run::RunFolder& folder, const train::
           {"remark", remark_on(result, begun)},
           {"positions", result.positions},
           {"seconds", result.seconds},
-          {"stop_signal", result.stop_signal},
+          {"stop_signal", result.stop.signal},
           {"metrics", folder.metrics().string()},
           {"checkpoint", checkpoint.string()},
           {"evaluations", folder.evaluations().string()},

@@ -20,7 +20,7 @@ class TrainRecorder final : public train::Observer {
   /// Before the first window; `windows`: those that are finished.
   void open(int64_t windows);
   void on_evaluation(int64_t windows, const train::Evaluation& evaluation) override;
-  void on_stop(int64_t signal, int64_t windows) override;
+  void on_stop(const distributed::Stop& stop, int64_t windows) override;
   /// null before the first.
   const nlohmann::json& last_evaluation() const { return last_; }
 

@@ -44,7 +44,9 @@ ControlRecord random_record(std::mt19937_64& random, int64_t rank, int64_t world
   record.window = static_cast<int64_t>(random() % 1000000);
   record.step = static_cast<int64_t>(random() % 3) - 1;
   record.has_data = random() % 4 != 0;
-  record.stop_signal = static_cast<int64_t>(random() % 3 == 0 ? random() % 64 : 0);
+  record.stop = random() % 5 == 0
+                    ? Stop::by_failed_save()
+                    : Stop::by_signal(random() % 3 == 0 ? static_cast<int64_t>(random() % 64) : 0);
   record.chain = random_digest(random);
   for (int64_t shard = rank; record.has_data && shard < shards; shard += world) {
     ShardRecord entry{shard, static_cast<int64_t>(random() % 100), {}};
@@ -71,7 +73,7 @@ uint64_t bits(double value) { return std::bit_cast<uint64_t>(value); }
 void expect_equal(const ControlRecord& a, const ControlRecord& b) {
   EXPECT_EQ(a.window, b.window);
   EXPECT_EQ(a.has_data, b.has_data);
-  EXPECT_EQ(a.stop_signal, b.stop_signal);
+  EXPECT_TRUE(a.stop == b.stop);
   EXPECT_EQ(a.chain, b.chain);
   ASSERT_EQ(a.shards.size(), b.shards.size());
   for (size_t i = 0; i < a.shards.size(); ++i) {
@@ -130,13 +132,13 @@ TEST_P(ControlRecordTest, EveryRankConcludesTheSameFromUnevenShares) {
                        .gradient_norm = 3.0,
                        .sums = {1.5, 2.5},
                        .counts = {group.rank(), 7}};
-    record.stop_signal = group.rank() == 0 ? 0 : 10 + group.rank();
+    record.stop = Stop::by_signal(group.rank() == 0 ? 0 : 10 + group.rank());
     agreements[static_cast<size_t>(group.rank())] = channel.exchange(record);
   });
   for (const Agreement& agreement : agreements) {
     EXPECT_EQ(agreement.window, 4);
     EXPECT_TRUE(agreement.has_data);
-    EXPECT_EQ(agreement.stop_signal, world == 1 ? 0 : 11) << "the smallest of those that stop";
+    EXPECT_EQ(agreement.stop.signal, world == 1 ? 0 : 11) << "the smallest of those that stop";
     EXPECT_THAT(agreement.global_counts, ElementsAre(5 * (int64_t{1} << 31), 10));
     ASSERT_EQ(agreement.counts_by_rank.size(), static_cast<size_t>(world));
     for (int64_t rank = 0; rank < world; ++rank) {
@@ -168,6 +170,24 @@ std::vector<ControlRecord> records(size_t changed,
   }
   change(result[changed]);
   return result;
+}
+
+TEST(StopTest, AFailedSaveCountsMoreThanASignalAndOfTwoSignalsTheSmaller) {
+  const Stop none;
+  const Stop failed = Stop::by_failed_save();
+  const Stop interrupt = Stop::by_signal(2);
+  const Stop terminate = Stop::by_signal(15);
+  EXPECT_FALSE(none.requested() || Stop::by_signal(0).requested());
+  EXPECT_TRUE(failed.requested() && interrupt.requested());
+  const auto expect_agreed = [](const Stop& one, const Stop& other, const Stop& wanted) {
+    EXPECT_TRUE(agreed(one, other) == wanted);
+    EXPECT_TRUE(agreed(other, one) == wanted);
+  };
+  expect_agreed(none, none, none);
+  expect_agreed(none, terminate, terminate);
+  expect_agreed(none, failed, failed);
+  expect_agreed(interrupt, terminate, interrupt);
+  expect_agreed(failed, interrupt, failed);
 }
 
 TEST(ControlFoldTest, NamesTheRankWhosePlanDiffers) {

@@ -155,7 +155,7 @@ TEST(FailedSaves, BesideTrainingStopsAllRanksAfterTheSameWindow) {
   const std::vector<RankLog> logs = run.run();
   for (const RankLog& log : logs) {
     EXPECT_NE(distributed::text_of_a<DataError>(log.failure), "");
-    EXPECT_EQ(log.result.stop_signal, distributed::kFailedSave);
+    EXPECT_EQ(log.result.stop, distributed::Stop::by_failed_save());
     EXPECT_EQ(log.result.windows, logs[0].result.windows);
     EXPECT_LT(log.result.windows, kMany);
   }

@@ -94,7 +94,7 @@ TEST(EvaluationStepsTest, AStopDoesNotWaitForItsEnd) {
   };
   for (const RankLog& log : run_script(script_of, options)) {
     EXPECT_EQ(distributed::text_of(log.failure), "");
-    EXPECT_EQ(log.result.stop_signal, SIGTERM);
+    EXPECT_EQ(log.result.stop.signal, SIGTERM);
     EXPECT_EQ(log.result.windows, 3) << "no window after the signal";
     EXPECT_TRUE(log.evaluations.empty());
     EXPECT_EQ(log.metrics.size(), 3u) << "those of all windows";

@@ -73,7 +73,7 @@ TEST(SamplerAgreementTest, TheWindowBeforeIsRunOnEveryRankAndTheReasonIsOnTheBoa
 TEST(SamplerAgreementTest, TheRunEndsWhereTheDataEnd) {
   for (const RankLog& log : run_script_well(steady_script(2, 3), {.world = 2, .windows = 50})) {
     EXPECT_EQ(log.result.windows, 3);
-    EXPECT_EQ(log.result.stop_signal, 0);
+    EXPECT_EQ(log.result.stop.signal, 0);
     EXPECT_EQ(log.gradients.size(), 3U);
     EXPECT_EQ(log.metrics.size(), 3U) << "the last window is reported too";
   }
@@ -107,7 +107,7 @@ TEST(StopTest, AllRanksStopAtTheSameWindowAtMostTwoLater) {
   const auto logs = run_script_well(steady_script(3, 40), options);
   ASSERT_EQ(asked_in.load(), 5);
   for (const RankLog& log : logs) {
-    EXPECT_EQ(log.result.stop_signal, SIGTERM);
+    EXPECT_EQ(log.result.stop.signal, SIGTERM);
     EXPECT_EQ(log.result.windows, logs[0].result.windows);
     EXPECT_GE(log.result.windows, 6) << "the window under way is finished";
     EXPECT_LE(log.result.windows, 5 + 1 + 2);
@@ -120,7 +120,7 @@ TEST(StopTest, ASignalBeforeTheFirstWindowStopsBeforeIt) {
   options.stop_signal = [](int64_t rank) -> int64_t { return rank == 0 ? SIGINT : SIGTERM; };
   for (const RankLog& log : run_script_well(steady_script(2, 3), options)) {
     EXPECT_EQ(log.result.windows, 0);
-    EXPECT_EQ(log.result.stop_signal, SIGINT) << "the smallest, on every rank";
+    EXPECT_EQ(log.result.stop.signal, SIGINT) << "the smallest, on every rank";
   }
 }
 
