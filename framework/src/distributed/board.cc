@@ -93,8 +93,10 @@ std::string_view name_of(CollectiveKind kind) {
       return "all-reduce of gradient bucket";
     case CollectiveKind::kBroadcast:
       return "broadcast";
-    case CollectiveKind::kStateGather:
-      return "gather over the state group";
+    case CollectiveKind::kSavedFiles:
+      return "gather of saved files";
+    case CollectiveKind::kComparison:
+      return "comparison of the ranks";
     case CollectiveKind::kEvaluation:
       return "gather of an evaluation";
     case CollectiveKind::kPolicy:
@@ -194,7 +196,7 @@ void BoardWriter::progress(double loss, int64_t tokens) {
 
 void BoardWriter::collective(CollectiveKind kind, int64_t index, bool done) {
   CollectiveState& slot = kind == CollectiveKind::kControlRecord ? record_->control
-                          : kind == CollectiveKind::kStateGather ? record_->saving
+                          : kind == CollectiveKind::kSavedFiles  ? record_->saving
                                                                  : record_->trainer;
   store(slot.kind, kind);
   store(slot.index, index);

@@ -32,7 +32,8 @@ enum class CollectiveKind : int32_t {
   kControlRecord,
   kGradientBucket,
   kBroadcast,
-  kStateGather,
+  kSavedFiles,
+  kComparison,
   kPolicy,
   kEvaluation,
 };

@@ -145,6 +145,17 @@ std::unique_ptr<Work> Group::all_gather(at::Tensor output, at::Tensor input, Col
   });
 }
 
+at::Tensor Group::gather(const at::Tensor& mine, CollectiveKind kind, int64_t index,
+                         c10::Device device) {
+  if (world_ == 1) return mine.to(c10::kCPU).unsqueeze(0);
+  const at::Tensor input = mine.to(device);
+  std::vector<int64_t> sizes = mine.sizes().vec();
+  sizes.insert(sizes.begin(), world_);
+  at::Tensor all = at::empty(sizes, input.options());
+  all_gather(all, input, kind, index)->wait();
+  return all.to(c10::kCPU);
+}
+
 std::unique_ptr<Work> Group::reduce_scatter(at::Tensor output, at::Tensor input,
                                             CollectiveKind kind, int64_t index) {
   return start(kind, index, [&] {

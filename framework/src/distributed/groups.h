@@ -35,6 +35,10 @@ class Group {
                                    int64_t index);
   std::unique_ptr<Work> all_gather(at::Tensor output, at::Tensor input, CollectiveKind kind,
                                    int64_t index);
+  /// `mine` of every rank, [world, ...] on the CPU. Alone, nothing is exchanged. `device`: where
+  /// the group's tensors live.
+  at::Tensor gather(const at::Tensor& mine, CollectiveKind kind, int64_t index,
+                    c10::Device device = c10::kCPU);
   std::unique_ptr<Work> reduce_scatter(at::Tensor output, at::Tensor input, CollectiveKind kind,
                                        int64_t index);
   std::unique_ptr<Work> all_to_all(at::Tensor output, at::Tensor input, CollectiveKind kind,

@@ -31,11 +31,7 @@ at::Tensor bytes_of(const Digest& digest) {
 
 std::vector<int64_t> ranks_unlike_the_first(distributed::Group& group, const Digest& digest,
                                             CollectiveKind kind, c10::Device device) {
-  if (group.world() == 1) return {};
-  const at::Tensor mine = bytes_of(digest).to(device);
-  at::Tensor all = at::empty({group.world(), mine.numel()}, mine.options());
-  group.all_gather(all, mine, kind, 0)->wait();
-  all = all.to(c10::kCPU);
+  const at::Tensor all = group.gather(bytes_of(digest), kind, 0, device);
   std::vector<int64_t> others;
   for (int64_t rank = 1; rank < group.world(); ++rank) {
     if (!all[rank].equal(all[0])) others.push_back(rank);
@@ -133,7 +129,7 @@ std::vector<NamedTensor> RankSession::model() const {
 
 void RankSession::require_equal_digest(const Digest& digest, const std::string& what) {
   const std::vector<int64_t> others =
-      ranks_unlike_the_first(groups_->state, digest, CollectiveKind::kStateGather, c10::kCPU);
+      ranks_unlike_the_first(groups_->state, digest, CollectiveKind::kComparison, c10::kCPU);
   if (others.empty()) return;
   throw RankError(fmt::format(
       "{} differs: rank {} has other bytes than rank 0. The ranks would train different models; "

@@ -27,11 +27,7 @@ std::vector<FileEntry> gather_entries(run::RankSession& session,
     input[0] = mine->size;
     std::memcpy(input.data_ptr<int64_t>() + 1, mine->digest.bytes().data(), Digest::kBytes);
   }
-  at::Tensor all = input.unsqueeze(0);
-  if (session.world() > 1) {
-    all = at::empty({session.world(), kWords}, at::kLong);
-    session.groups().state.all_gather(all, input, CollectiveKind::kStateGather, windows)->wait();
-  }
+  const at::Tensor all = session.groups().state.gather(input, CollectiveKind::kSavedFiles, windows);
   std::vector<FileEntry> entries;
   for (int64_t rank = 0; rank < session.world(); ++rank) {
     std::array<uint8_t, Digest::kBytes> bytes{};

@@ -26,6 +26,7 @@ EvaluationSteps::EvaluationSteps(run::RankSession& session) : session_(session) 
   if (settings.evaluate_every == 0) return;
   batches_ =
       batches_of(session.job().task, settings.evaluation_split, settings.evaluation_batch_size);
+  require_supervision(session.job().task, session.job().reducer, *batches_, session.terms());
 }
 
 std::optional<Evaluation> EvaluationSteps::run(const EvaluationPass& pass) {
@@ -77,15 +78,10 @@ void EvaluationSteps::require_same_measures() const {
 std::vector<BatchResult> EvaluationSteps::gather() const {
   require_same_measures();
   const auto size = static_cast<int64_t>(words_.size());
-  at::Tensor mine = at::empty({size}, at::kLong);
+  const at::Tensor mine = at::empty({size}, at::kLong);
   std::memcpy(mine.data_ptr(), words_.data(), words_.size() * sizeof(int64_t));
-  at::Tensor all = mine;
-  if (session_.world() > 1) {
-    mine = mine.to(session_.device());
-    all = at::empty({session_.world(), size}, mine.options());
-    session_.groups().gradients.all_gather(all, mine, CollectiveKind::kEvaluation, 0)->wait();
-    all = all.to(at::kCPU);
-  }
+  const at::Tensor all =
+      session_.groups().gradients.gather(mine, CollectiveKind::kEvaluation, 0, session_.device());
   const size_t terms = session_.terms().size();
   const size_t width = 2 * (terms + measures_.size());
   const auto* words = all.const_data_ptr<int64_t>();

@@ -13,7 +13,7 @@ namespace tally::train {
 /// ranks have the sum over the split, to the bit that of one rank.
 class EvaluationSteps {
  public:
-  /// Throws DataError for a split without examples. [trainer]
+  /// Throws DataError for a split without examples, or in which nothing is supervised. [trainer]
   explicit EvaluationSteps(run::RankSession& session);
 
   /// nullopt when the recipe asks for no evaluation.
