@@ -1,5 +1,6 @@
 # A room is a folder of framework/src: its sources make one static library. All rooms share one include folder, so that an include names its
-# room; that a room includes only what it links is held by tests/structure/include_graph_test.py.
+# room, and libraries are passed on, so that a room also links what its ROOMS link: neither the compiler nor the linker holds a room to its
+# list. tests/structure/include_graph_test.py does: a room includes what its ROOMS name, all of it, and nothing else.
 include_guard(GLOBAL)
 
 add_library(tally_flags INTERFACE)
