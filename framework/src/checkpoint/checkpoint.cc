@@ -115,7 +115,8 @@ void CheckpointWriter::publish(const CheckpointContent& content,
   files::AtomicFolder folder(target_, files::AtomicFolder::Start::kShared, system_);
   check_rank_files(target_, world_, rank_files);
   Manifest manifest{window_,       world_,          content.tally_version,
-                    TORCH_VERSION, content.plugins, content.lineage, rank_files};
+                    TORCH_VERSION, content.plugins, content.lineage,
+                    rank_files};
   for (const files::FileEntry& entry : rank_files) folder.adopt(entry);
   // "pt" tells readers of the Python package that the names are those of a state_dict.
   manifest.files.push_back(folder.add(kModelFile, [&](files::FileWriter& file) {

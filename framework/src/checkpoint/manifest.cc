@@ -43,10 +43,14 @@ std::string Manifest::to_json() const {
             [](const files::FileEntry& one, const files::FileEntry& other) {
               return one.name < other.name;
             });
-  const nlohmann::json json = {
-      {"format", kManifestFormat},        {"window", window},          {"world", world},
-      {"tally", tally_version},           {"libtorch", torch_version}, {"plugins", hashes},
-      {"lineage", checkpoint::to_json(lineage)}, {"files", entries_to_json(ordered)}};
+  const nlohmann::json json = {{"format", kManifestFormat},
+                               {"window", window},
+                               {"world", world},
+                               {"tally", tally_version},
+                               {"libtorch", torch_version},
+                               {"plugins", hashes},
+                               {"lineage", checkpoint::to_json(lineage)},
+                               {"files", entries_to_json(ordered)}};
   return json.dump(2) + "\n";
 }
 
@@ -59,7 +63,9 @@ Manifest Manifest::from_json(std::string_view text, const std::string& file) {
     throw DataError("cannot use " + file + ": its format is '" + format +
                     "', but this tally reads '" + kManifestFormat +
                     "'; use the tally that wrote it");
-  require_keys(json, {"format", "window", "world", "tally", "libtorch", "plugins", "lineage", "files"}, file);
+  require_keys(json,
+               {"format", "window", "world", "tally", "libtorch", "plugins", "lineage", "files"},
+               file);
   Manifest manifest;
   manifest.window = integer_at(json, "window", file);
   manifest.world = integer_at(json, "world", file);

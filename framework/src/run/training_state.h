@@ -10,8 +10,8 @@
 namespace tally::run {
 
 /// What training changes, and a checkpoint holds: the weights, the optimizer, how far the run has
-/// come, and from where. Made when the ranks have met and the model is equal on all of them; whoever trains,
-/// saves or restores gets it and nothing that stands above it.
+/// come, and from where. Made when the ranks have met and the model is equal on all of them;
+/// whoever trains, saves or restores gets it and nothing that stands above it.
 class TrainingState {
  public:
   /// Of a run before its first window: seeds the generators too. The session outlives it.

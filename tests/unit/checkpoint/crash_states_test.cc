@@ -85,18 +85,18 @@ TEST_F(CrashStates, AnOlderStepGoesWholeAndOnlyOnceTheNewerIsThere) {
   save_sample(steps_, 50, 2, 2, disk);
   CheckpointReader::open(steps_ / "step-0050", disk);
   remove_step(steps_ / "step-0040", disk);
-  for_each_crash(disk, folder_.path(),
-                 [&](const fs::path& state, bool saved, const std::string& what) {
-                   SCOPED_TRACE(what);
-                   const std::map<int64_t, int64_t> seeds = seeds_in(state);
-                   const std::map<int64_t, int64_t> old{{40, 1}};
-                   const std::map<int64_t, int64_t> both{{40, 1}, {50, 2}};
-                   const std::map<int64_t, int64_t> young{{50, 2}};
-                   EXPECT_TRUE(seeds == young || (!saved && (seeds == old || seeds == both)));
-                   std::vector<DamagedCheckpoint> damaged;
-                   EXPECT_TRUE(first_whole(known_steps(state / "steps", &damaged), &damaged).has_value());
-                   EXPECT_EQ(damaged.size(), 0u);
-                 });
+  for_each_crash(
+      disk, folder_.path(), [&](const fs::path& state, bool saved, const std::string& what) {
+        SCOPED_TRACE(what);
+        const std::map<int64_t, int64_t> seeds = seeds_in(state);
+        const std::map<int64_t, int64_t> old{{40, 1}};
+        const std::map<int64_t, int64_t> both{{40, 1}, {50, 2}};
+        const std::map<int64_t, int64_t> young{{50, 2}};
+        EXPECT_TRUE(seeds == young || (!saved && (seeds == old || seeds == both)));
+        std::vector<DamagedCheckpoint> damaged;
+        EXPECT_TRUE(first_whole(known_steps(state / "steps", &damaged), &damaged).has_value());
+        EXPECT_EQ(damaged.size(), 0u);
+      });
 }
 
 TEST_F(CrashStates, AFileThatIsReplacedIsTheOldOneOrTheNewOne) {
