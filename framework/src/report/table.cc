@@ -113,6 +113,7 @@ std::string Table::text(bool colour) const {
       widths[i] = std::max(widths[i], display_width(cells[i].text));
   }
   std::vector<Cell> rule;
+  rule.reserve(widths.size());
   for (const int64_t width : widths)
     rule.emplace_back(std::string(static_cast<size_t>(width), '-'), Tone::kFaint);
   std::string result = format_line(titles, columns_, widths, colour);
