@@ -79,7 +79,7 @@ class TinyLm final : public tally::Task {
       context_.log(tally::LogLevel::kInfo,
                    file.string() +
                        " is not what data_seed and noise give; it is used as it is, and " +
-                       "its entropy is unknown (remove it to have it made)");
+                       "its entropy is unknown (move it away to have it made)");
     }
     require_supervision(file);
   }

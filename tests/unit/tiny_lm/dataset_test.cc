@@ -143,6 +143,19 @@ TEST(Dataset, LetsAKeyStandTwiceBelowTheRecord) {
   EXPECT_EQ(read_dataset(put(folder / "data.jsonl", nested)).at("train").size(), 1U);
 }
 
+TEST(Dataset, CountsLinesByLineFeedsAlone) {
+  const TemporaryFolder folder;
+  const std::string with_return = R"({"input_ids": [0],)"
+                                  "\r"
+                                  R"("labels": [1], "split": "train"})";
+  const auto file = put(folder / "data.jsonl", with_return + "\r\n" + with_return + "\n\r\nbad");
+  EXPECT_THAT([&] { read_dataset(file); },
+              ThrowsMessage<tally::DataError>(StartsWith(file.string() + ":4: malformed JSON")));
+  const auto joined = put(folder / "joined.jsonl", std::string(kGood) + "\r" + kGood);
+  EXPECT_THAT([&] { read_dataset(joined); },
+              ThrowsMessage<tally::DataError>(StartsWith(joined.string() + ":1: malformed JSON")));
+}
+
 TEST(Dataset, ReadsALineOfTheGreatestLength) {
   const TemporaryFolder folder;
   const std::string line = kGood + std::string((size_t{1} << 20) - sizeof kGood + 1, ' ');

@@ -317,7 +317,9 @@ TEST(TinyLm, KnowsNoEntropyOfOtherData) {
   Subject subject;
   subject.prepare(line("[3, 0, 1]", "[0, 1, 2]"));
   EXPECT_EQ(subject.task->evaluate(subject.load({0})).count("best_reachable_loss"), 0U);
-  EXPECT_THAT(subject.context.lines(), ElementsAre(HasSubstr("used as it is")));
+  EXPECT_THAT(
+      subject.context.lines(),
+      ElementsAre(AllOf(HasSubstr("used as it is"), HasSubstr("move it away to have it made"))));
   // Data of another seed is other data, too.
   Subject made({{"data_seed", int64_t{5}}});
   made.prepare();

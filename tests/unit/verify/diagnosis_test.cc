@@ -1,5 +1,5 @@
-#include "sample_gradients.h"
 #include "verify/diagnosis.h"
+#include "sample_gradients.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
