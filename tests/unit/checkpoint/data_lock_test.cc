@@ -69,8 +69,8 @@ TEST_F(DataLockTest, ListsEveryFileThatChangedOrIsMissing) {
                 " is not what was locked: deep/test.jsonl is missing: 5 bytes, SHA-256 " +
                 sha256("two!\n").hex() + " was locked; train.jsonl changed: 4 bytes, SHA-256 " +
                 sha256("one\n").hex() + " was locked, 4 bytes, SHA-256 " + sha256("0ne\n").hex() +
-                " is there; restore these files, or make the data anew: `tally clean --scope all`, "
-                "then `tally prepare`");
+                " is there; restore these files, or, to use what is there, "
+                "remove data.lock.json and run `tally prepare`");
 }
 
 TEST_F(DataLockTest, TellsLocksApart) {
