@@ -57,6 +57,15 @@ class LintTest(unittest.TestCase):
         self.write("build/bad.cc", BAD)
         self.assertEqual(self.lint().returncode, 0)
 
+    def test_a_tree_without_git_is_looked_at_as_a_whole(self):
+        shutil.rmtree(self.folder / ".git")
+        self.write("deep/good.h", "#pragma once\n")
+        self.write("build/bad.cc", BAD)
+        result = self.lint()
+        self.assertEqual((result.returncode, result.stdout), (0, "lint: 2 files are formatted\n"), result.stderr)
+        self.write("deep/bad.cc", BAD)
+        self.assertEqual(self.lint().returncode, 1)
+
     def test_another_version_of_clang_format_is_refused(self):
         for name in ("clang-format-14", "clang-format"):
             tool = self.write("tools/" + name, "#!/bin/sh\necho Ubuntu clang-format version 18.1.3\n")
