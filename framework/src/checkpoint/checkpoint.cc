@@ -219,13 +219,12 @@ std::vector<Step> known_steps(const std::filesystem::path& folder,
   return steps;
 }
 
-std::optional<std::filesystem::path> first_whole(const std::vector<Step>& steps,
-                                                 std::vector<DamagedCheckpoint>* damaged,
-                                                 files::FileSystem& system) {
+std::optional<CheckpointReader> first_whole(const std::vector<Step>& steps,
+                                            std::vector<DamagedCheckpoint>* damaged,
+                                            files::FileSystem& system) {
   for (const Step& step : steps) {
     try {
-      CheckpointReader::open(step.path, system);
-      return step.path;
+      return CheckpointReader::open(step.path, system);
     } catch (const DataError& error) {
       damaged->push_back({step.path, error.what()});
     }

@@ -102,9 +102,9 @@ std::vector<Step> known_steps(const std::filesystem::path& folder,
                               files::FileSystem& system = files::FileSystem::real());
 
 /// The first of these steps that verifies. `damaged` receives those before it.
-std::optional<std::filesystem::path> first_whole(
-    const std::vector<Step>& steps, std::vector<DamagedCheckpoint>* damaged,
-    files::FileSystem& system = files::FileSystem::real());
+std::optional<CheckpointReader> first_whole(const std::vector<Step>& steps,
+                                            std::vector<DamagedCheckpoint>* damaged,
+                                            files::FileSystem& system = files::FileSystem::real());
 
 /// Deletes a step. Throws DataError when it cannot be taken out of the list of steps; at no moment
 /// a part of it stands there. [rank 0]

@@ -33,53 +33,58 @@ class Search {
   Beginning run() {
     Beginning beginning;
     if (wish_.resume == "latest") {
-      beginning.step = latest();
+      beginning.checkpoint = latest();
     } else if (!wish_.resume.empty()) {
-      beginning.step = named();
+      beginning.checkpoint = named();
     }
-    beginning.in_folder = beginning.step && is_in_folder(*beginning.step);
+    if (beginning.checkpoint) {
+      beginning.in_folder = is_in_folder(*beginning.checkpoint);
+      beginning.lineage = continued(step_of(*beginning.checkpoint), conditions_, steps_);
+    } else {
+      beginning.lineage = {{conditions_, 0}};
+    }
     if (wish_.overwrite && (beginning.in_folder || wish_.resume == "latest"))
       throw ConfigError(fmt::format(
           "--overwrite takes the place of the steps in {}, and --resume goes on from one "
           "of them: give one of the two",
           folder_.string()));
     if (!beginning.in_folder) require_room();
-    beginning.lineage = beginning.step ? continued(*beginning.step, conditions_, steps_)
-                                       : checkpoint::Lineage{{conditions_, 0}};
     beginning.remarks = std::move(remarks_);
     return beginning;
   }
 
  private:
-  Step named() const {
-    const CheckpointReader reader = CheckpointReader::open(wish_.resume);
+  static Step step_of(const CheckpointReader& reader) {
+    return {reader.path(), reader.window(), reader.manifest().lineage};
+  }
+
+  CheckpointReader named() const {
+    CheckpointReader reader = CheckpointReader::open(wish_.resume);
     const auto found = differences(job_, data_lock_, reader, wish_.allowed);
     if (!found.empty())
       throw DataError(
           fmt::format("{} is of another run: {}. Resume with the recipe and data that it was made "
                       "with, or allow a key with --allow KEY",
                       wish_.resume, fmt::join(found, "; ")));
-    return {wish_.resume, reader.window(), reader.manifest().lineage};
+    return reader;
   }
 
-  std::optional<Step> latest() {
+  std::optional<CheckpointReader> latest() {
     for (const DamagedCheckpoint& one : damaged_) pass_over(one.path, one.reason);
     if (steps_.empty() && damaged_.empty()) return std::nullopt;
     std::vector<Step> candidates = of_our_conditions();
     if (candidates.empty()) candidates = that_may_be_continued();
     const std::vector<Step> line = checkpoint::line_of(candidates);
     std::vector<DamagedCheckpoint> damaged;
-    const auto whole = checkpoint::first_whole(line, &damaged);
+    std::optional<CheckpointReader> whole = checkpoint::first_whole(line, &damaged);
     for (const DamagedCheckpoint& one : damaged) pass_over(one.path, one.reason);
     if (!whole)
       throw DataError(
           fmt::format("no checkpoint in {} can be resumed: {}. Name a step with --resume, restore "
                       "one from a copy, or begin anew with --overwrite or another --checkpoints",
                       folder_.string(), fmt::join(remarks_, "; ")));
-    const Step step = *std::find_if(line.begin(), line.end(),
-                                    [&](const Step& one) { return one.path == *whole; });
-    pass_over_newer_than(step);
-    return step;
+    pass_over_newer_than(step_of(*whole));
+    return whole;
   }
 
   std::vector<Step> of_our_conditions() const {
@@ -127,9 +132,9 @@ class Search {
     remarks_.push_back(fmt::format("{} is passed over: {}", step.string(), reason));
   }
 
-  bool is_in_folder(const Step& step) const {
+  bool is_in_folder(const CheckpointReader& reader) const {
     std::error_code error;
-    return fs::equivalent(fs::absolute(step.path) / "..", folder_, error) && !error;
+    return fs::equivalent(fs::absolute(reader.path()) / "..", folder_, error) && !error;
   }
 
   /// Steps of two runs in one folder could not be told apart by a person, and would overwrite each

@@ -19,12 +19,12 @@ struct Wish {
 
 /// Where a run begins.
 struct Beginning {
-  std::optional<checkpoint::Step> step;  ///< The one to go on from; none for a new run.
-  bool in_folder = false;                ///< It is one of checkpoint.folder.
-  checkpoint::Lineage lineage;           ///< Of what the run saves from here on.
-  std::vector<std::string> remarks;      ///< A sentence for each step that was passed over.
+  std::optional<checkpoint::CheckpointReader> checkpoint;  ///< To go on from; none for a new run.
+  bool in_folder = false;                                  ///< It is one of checkpoint.folder.
+  checkpoint::Lineage lineage;                             ///< Of what the run saves from here on.
+  std::vector<std::string> remarks;  ///< A sentence for each step that was passed over.
 
-  int64_t windows() const { return step ? step->window : 0; }
+  int64_t windows() const { return checkpoint ? checkpoint->window() : 0; }
 };
 
 /// A sentence for everything that keeps this job from going on from the checkpoint: values of the

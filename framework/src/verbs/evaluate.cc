@@ -40,11 +40,11 @@ Source open_checkpoint(const EvaluateOptions& options, const run::Job& job) {
   const std::filesystem::path& folder = job.settings.checkpoint_folder;
   std::vector<DamagedCheckpoint> damaged;
   const auto steps = checkpoint::line_of(checkpoint::known_steps(folder, &damaged));
-  const auto newest = checkpoint::first_whole(steps, &damaged);
+  auto newest = checkpoint::first_whole(steps, &damaged);
   for (const DamagedCheckpoint& checkpoint : damaged) {
     log::warning(fmt::format("{} is passed over: {}", checkpoint.path.string(), checkpoint.reason));
   }
-  if (newest) return {CheckpointReader::open(*newest), std::move(damaged)};
+  if (newest) return {std::move(*newest), std::move(damaged)};
   throw DataError(
       damaged.empty()
           ? fmt::format("there is no checkpoint in {}; train first, or name one with --checkpoint",

@@ -47,7 +47,7 @@ struct TrainOptions {
       if (!value.empty()) result.insert(result.end(), {option, value});
     };
     if (continuous) result.emplace_back("--continuous");
-    if (beginning.step) add("--resume", beginning.step->path.string());
+    if (beginning.checkpoint) add("--resume", beginning.checkpoint->path().string());
     for (const std::string& key : wish.allowed) add("--allow", key);
     add("--fingerprints", fingerprints);
     add("--outputs", outputs);
@@ -66,7 +66,7 @@ int64_t end_of_job(const run::Settings& settings, bool continuous, int64_t finis
 }
 
 bool nothing_left(const run::Settings& settings, const save::Beginning& beginning) {
-  return beginning.step && beginning.windows() >= settings.updates;
+  return beginning.checkpoint && beginning.windows() >= settings.updates;
 }
 
 /// Keeps every other run out of this one's folders.
@@ -89,18 +89,18 @@ save::Beginning begin(run::RankSession& session, const save::Wish& wish) {
   save::Beginning beginning = save::find_beginning(session.job(), session.data_lock(), wish);
   for (const std::string& remark : beginning.remarks) log::warning(remark);
   session.require_equal_digest(
-      sha256(beginning.step ? beginning.step->path.filename().string() : ""),
+      sha256(beginning.checkpoint ? beginning.checkpoint->path().filename().string() : ""),
       "the checkpoint to resume from");
   return beginning;
 }
 
 void restore(run::RankSession& session, run::TrainingState& state, save::Schedule& saving,
              const save::Beginning& beginning) {
-  if (!beginning.step) return;
-  save::restore(session, state, checkpoint::CheckpointReader::open(beginning.step->path));
+  if (!beginning.checkpoint) return;
+  save::restore(session, state, *beginning.checkpoint);
   state.lineage() = beginning.lineage;
-  if (beginning.in_folder) saving.starts_at(beginning.step->path);
-  log::info(fmt::format("resumed from {} after {}", beginning.step->path.string(),
+  if (beginning.in_folder) saving.starts_at(beginning.checkpoint->path());
+  log::info(fmt::format("resumed from {} after {}", beginning.checkpoint->path().string(),
                         report::counted(state.position().windows(), "window")));
 }
 
@@ -138,7 +138,7 @@ int run_rank(run::RankSession& session, const TrainOptions& options) {
   const run::Settings& settings = session.job().settings;
   const save::Beginning beginning = begin(session, options.wish);
   if (nothing_left(settings, beginning)) {
-    log::info(fmt::format("nothing is left to do after {}", beginning.step->path.string()));
+    log::info(fmt::format("nothing is left to do after {}", beginning.checkpoint->path().string()));
     return process::kDone;
   }
   std::optional<files::FolderLocks> locks;
@@ -160,10 +160,11 @@ int run(const TrainOptions& options, const cli::Terminal& terminal) {
       save::find_beginning(job, run::open_data(job).to_json(), options.wish);
   for (const std::string& remark : beginning.remarks) terminal.remark(remark);
   if (nothing_left(job.settings, beginning)) {
-    show_summary(summary_of_nothing(job, beginning.windows(), beginning.step->path), terminal);
+    show_summary(summary_of_nothing(job, beginning.windows(), beginning.checkpoint->path()),
+                 terminal);
     return process::kDone;
   }
-  if (!beginning.step && !options.wish.resume.empty())
+  if (!beginning.checkpoint && !options.wish.resume.empty())
     terminal.remark(fmt::format("no checkpoint in {} to resume from; starting at window 0",
                                 job.settings.checkpoint_folder.string()));
   clear_folders(job.settings, folder, beginning);

@@ -113,7 +113,9 @@ TEST(FirstWhole, TakesTheHighestStepAndNamesDamagedOnes) {
   put(folder.path() / "step-10000" / "recipe.toml", "x");
   put(folder.path() / "step-0009" / "recipe.toml", "x");
   std::vector<DamagedCheckpoint> damaged;
-  EXPECT_EQ(first_whole(known_steps(folder.path(), &damaged), &damaged), folder / "step-0200");
+  const auto whole = first_whole(known_steps(folder.path(), &damaged), &damaged);
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_EQ(whole->path(), folder / "step-0200");
   ASSERT_EQ(damaged.size(), 2u);
   EXPECT_EQ(damaged[0].path, folder / "step-20000");
   EXPECT_THAT(damaged[0].reason, HasSubstr("manifest.json: No such file or directory (ENOENT)"));
@@ -126,7 +128,7 @@ TEST(FirstWhole, FindsNothingWhereNothingIs) {
   std::vector<DamagedCheckpoint> damaged;
   EXPECT_EQ(known_steps(folder / "none", &damaged).size(), 0u);
   EXPECT_EQ(known_steps(folder.path(), &damaged).size(), 0u);
-  EXPECT_EQ(first_whole({}, &damaged), std::nullopt);
+  EXPECT_FALSE(first_whole({}, &damaged).has_value());
   EXPECT_THAT(damaged, IsEmpty());
 }
 
