@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <set>
+#include <utility>
 
 namespace tally::run {
 
@@ -15,11 +16,26 @@ bool decides_windows(const std::string& key) {
   return !kOthers.contains(key) && !key.starts_with("checkpoint.");
 }
 
-std::map<std::string, std::string> values_of(const recipe::Recipe& recipe) {
-  std::map<std::string, std::string> values;
+Values values_of(const recipe::Recipe& recipe) {
+  Values values;
   for (const json& entry : json::parse(recipe.with_origins_json()))
     values.emplace(entry.at("key").get<std::string>(), entry.at("value").dump());
   return values;
+}
+
+std::vector<Difference> differences(const Values& one, const Values& other) {
+  const auto value_at = [](const Values& values, const std::string& key) {
+    const auto found = values.find(key);
+    return found == values.end() ? std::string("absent") : found->second;
+  };
+  Values all = one;
+  all.insert(other.begin(), other.end());
+  std::vector<Difference> found;
+  for (const auto& [key, value] : all) {
+    Difference difference{key, value_at(one, key), value_at(other, key)};
+    if (difference.one != difference.other) found.push_back(std::move(difference));
+  }
+  return found;
 }
 
 Digest conditions_of(const Job& job, const std::string& data_lock) {

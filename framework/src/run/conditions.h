@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace tally::run {
 
@@ -14,8 +15,21 @@ namespace tally::run {
 /// which a checkpoint has an entry of its own for.
 bool decides_windows(const std::string& key);
 
-/// The value of every key of the recipe, as JSON.
-std::map<std::string, std::string> values_of(const recipe::Recipe& recipe);
+/// Values by key, as JSON.
+using Values = std::map<std::string, std::string>;
+
+/// The value of every key of the recipe.
+Values values_of(const recipe::Recipe& recipe);
+
+/// A key that has other values in two recipes; "absent" where it has none.
+struct Difference {
+  std::string key;
+  std::string one;
+  std::string other;
+};
+
+/// By key.
+std::vector<Difference> differences(const Values& one, const Values& other);
 
 /// Of everything that decides what this job's windows compute: the keys above, the data, the plugin
 /// files, LibTorch, the number of ranks.

@@ -8,7 +8,6 @@
 #include <tally/error.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 namespace tally::save {
@@ -168,20 +167,12 @@ std::vector<std::string> differences(const run::Job& job, const std::string& dat
   std::vector<std::string> result;
   recipe::Sources sources;
   sources.recipe = reader.path() / checkpoint::kRecipeFile;
-  const auto saved = run::values_of(recipe::Recipe::load(sources));
-  const auto ours = run::values_of(job.recipe);
-  std::set<std::string> keys;
-  for (const auto& [key, value] : saved) keys.insert(key);
-  for (const auto& [key, value] : ours) keys.insert(key);
-  const auto text = [](const std::map<std::string, std::string>& values, const std::string& key) {
-    const auto found = values.find(key);
-    return found == values.end() ? std::string("absent") : found->second;
-  };
-  for (const std::string& key : keys) {
-    const bool allows = std::find(allowed.begin(), allowed.end(), key) != allowed.end();
-    if (!run::decides_windows(key) || allows || text(saved, key) == text(ours, key)) continue;
-    result.push_back(fmt::format("{} is {} in the checkpoint and {} here", key, text(saved, key),
-                                 text(ours, key)));
+  const run::Values saved = run::values_of(recipe::Recipe::load(sources));
+  for (const run::Difference& difference : run::differences(saved, run::values_of(job.recipe))) {
+    const bool allows = std::find(allowed.begin(), allowed.end(), difference.key) != allowed.end();
+    if (!run::decides_windows(difference.key) || allows) continue;
+    result.push_back(fmt::format("{} is {} in the checkpoint and {} here", difference.key,
+                                 difference.one, difference.other));
   }
   const auto their_data = checkpoint::DataLock::from_json(
       reader.data_lock(), (reader.path() / checkpoint::kDataLockFile).string());

@@ -5,13 +5,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <map>
 #include <string_view>
 
 namespace tally::verbs {
 namespace {
 
-using Values = std::map<std::string, std::string>;
+using run::Values;
 
 Values values_of(const cli::RecipeOptions& options, const std::filesystem::path& recipe) {
   return run::values_of(options.known_to(recipe).assemble(recipe).recipe);
@@ -28,23 +27,6 @@ Values part_of(const Values& values, const std::array<std::string_view, n>& pref
   return part;
 }
 
-std::string value_at(const Values& values, const std::string& key) {
-  const auto found = values.find(key);
-  return found == values.end() ? "nothing" : found->second;
-}
-
-std::optional<std::string> first_difference(const Values& ours, const Values& theirs) {
-  Values all = ours;
-  all.insert(theirs.begin(), theirs.end());
-  for (const auto& [key, value] : all) {
-    const std::string our_value = value_at(ours, key);
-    const std::string their_value = value_at(theirs, key);
-    if (our_value != their_value)
-      return fmt::format("{} is {} here and {} there", key, our_value, their_value);
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::optional<std::string> unlike_the_known_error(const cli::RecipeOptions& options,
@@ -54,9 +36,13 @@ std::optional<std::string> unlike_the_known_error(const cli::RecipeOptions& opti
                                                     "sampler.", "window.", "task."};
   constexpr std::array<std::string_view, 1> kObjective{"loss_reducer."};
   const Values ours = values_of(options, recipe);
-  const auto compare = [&](const char* shipped, const auto& prefixes) {
-    return first_difference(part_of(ours, prefixes),
-                            part_of(values_of(options, cli::shipped_recipe(shipped)), prefixes));
+  const auto compare = [&](const char* shipped,
+                           const auto& prefixes) -> std::optional<std::string> {
+    const Values theirs = values_of(options, cli::shipped_recipe(shipped));
+    const auto found = run::differences(part_of(ours, prefixes), part_of(theirs, prefixes));
+    if (found.empty()) return std::nullopt;
+    return fmt::format("{} is {} here and {} there", found.front().key, found.front().one,
+                       found.front().other);
   };
   if (auto difference = compare("wrong", kGround)) return difference;
   return compare("correct", kObjective);
