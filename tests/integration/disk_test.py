@@ -40,7 +40,7 @@ class NoPermission(TallyTest):
     def test_outputs(self):
         self.succeed("prepare", *SMALL)
         self.lock("outputs")
-        self.refused(TRAIN, "cannot make the folder outputs/correct", "give this user access to outputs")
+        self.refused(TRAIN, "cannot make the folder outputs/correct", "change its permissions")
         self.refused(("reference", *SMALL), "cannot make the folder outputs/gradients")
 
     def test_log(self):

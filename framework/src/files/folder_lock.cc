@@ -33,7 +33,7 @@ int lock(const fs::path& folder) {
     throw DataError("another tally works in " + folder.string() +
                     "; wait for its end, or give this run another name and folder");
   log::warning("another run in " + folder.string() +
-               " would not be noticed, because it cannot be " + "locked: " + std::strerror(error));
+               " would not be noticed, because it cannot be locked: " + std::strerror(error));
   return -1;
 }
 

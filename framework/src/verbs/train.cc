@@ -71,7 +71,7 @@ bool nothing_left(const run::Settings& settings, const save::Beginning& beginnin
 
 /// Keeps every other run out of this one's folders.
 files::FolderLocks lock_folders(const run::Settings& settings, const run::RunFolder& folder) {
-  files::make_folders(files::FileSystem::real(), folder.path());
+  run::make_folder(folder.path());
   files::make_folders(files::FileSystem::real(), settings.checkpoint_folder);
   return files::FolderLocks({folder.path(), settings.checkpoint_folder});
 }
