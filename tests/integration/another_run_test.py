@@ -1,5 +1,6 @@
 """The files of one run are never taken for those of another, nor lost to it."""
 
+import os
 import shutil
 import unittest
 
@@ -32,6 +33,14 @@ class AnotherRun(WithData):
             self.assertIn("steps holds step-0002 of an earlier run: go on from it with --resume latest, let this run take its place "
                           "with --overwrite, or name another folder with --checkpoints", result.sentence())
         self.assertEqual(self.everything(), before)
+        others_may_read = (self.tally.folder / "outputs/resume").stat().st_mode & 0o055
+        self.assertEqual(others_may_read, 0o055 & ~self.umask())
+
+    @staticmethod
+    def umask() -> int:
+        mask = os.umask(0)
+        os.umask(mask)
+        return mask
 
     def test_overwrite_takes_the_whole_place(self):
         self.train(6)

@@ -4,27 +4,27 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <string_view>
+#include <vector>
 
 namespace tally::verbs {
 namespace {
 
 using run::Values;
+using Prefixes = std::vector<std::string_view>;
 
 Values values_of(const cli::RecipeOptions& options, const std::filesystem::path& recipe) {
   return run::values_of(options.known_to(recipe).assemble(recipe).recipe);
 }
 
 /// Only what begins with one of `prefixes`.
-template <size_t n>
-Values part_of(const Values& values, const std::array<std::string_view, n>& prefixes) {
-  Values part;
-  for (const auto& [key, value] : values) {
-    for (const std::string_view prefix : prefixes)
-      if (key.starts_with(prefix)) part.emplace(key, value);
-  }
-  return part;
+Values part_of(Values values, const Prefixes& prefixes) {
+  std::erase_if(values, [&](const auto& entry) {
+    return std::none_of(prefixes.begin(), prefixes.end(),
+                        [&](std::string_view prefix) { return entry.first.starts_with(prefix); });
+  });
+  return values;
 }
 
 }  // namespace
@@ -32,20 +32,19 @@ Values part_of(const Values& values, const std::array<std::string_view, n>& pref
 std::optional<std::string> unlike_the_known_error(const cli::RecipeOptions& options,
                                                   const std::filesystem::path& recipe) {
   // What decides the examples, the weights and the loss of a position.
-  constexpr std::array<std::string_view, 6> kGround{"seed",     "rng",     "data.",
-                                                    "sampler.", "window.", "task."};
-  constexpr std::array<std::string_view, 1> kObjective{"loss_reducer."};
+  const Prefixes ground{"seed", "rng", "data.", "sampler.", "window.", "task."};
+  const Prefixes objective{"loss_reducer."};
   const Values ours = values_of(options, recipe);
   const auto compare = [&](const char* shipped,
-                           const auto& prefixes) -> std::optional<std::string> {
+                           const Prefixes& prefixes) -> std::optional<std::string> {
     const Values theirs = values_of(options, cli::shipped_recipe(shipped));
     const auto found = run::differences(part_of(ours, prefixes), part_of(theirs, prefixes));
     if (found.empty()) return std::nullopt;
     return fmt::format("{} is {} here and {} there", found.front().key, found.front().one,
                        found.front().other);
   };
-  if (auto difference = compare("wrong", kGround)) return difference;
-  return compare("correct", kObjective);
+  if (auto difference = compare("wrong", ground)) return difference;
+  return compare("correct", objective);
 }
 
 }  // namespace tally::verbs
