@@ -1,5 +1,7 @@
 #include "report/table.h"
 
+#include "report/text.h"
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -21,32 +23,6 @@ bool within(const Range (&ranges)[n], char32_t point) {
   return std::any_of(ranges, ranges + n, [point](const Range& range) {
     return range.first <= point && point <= range.last;
   });
-}
-
-/// Takes one code point off the front of `text`; an invalid byte is one of its own.
-char32_t next_point(std::string_view& text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const size_t length = lead < 0x80           ? 1
-                        : (lead >> 5) == 0x06 ? 2
-                        : (lead >> 4) == 0x0e ? 3
-                        : (lead >> 3) == 0x1e ? 4
-                                              : 0;
-  char32_t point = length == 1 ? lead : lead & (0x7fu >> length);
-  bool valid = length > 0 && length <= text.size();
-  for (size_t i = 1; valid && i < length; ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    valid = (byte & 0xc0) == 0x80;
-    point = point << 6 | (byte & 0x3f);
-  }
-  text.remove_prefix(valid ? length : 1);
-  return valid ? point : 0xfffd;
-}
-
-std::string one_line(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  return text;
 }
 
 const char* escape(Tone tone) {
@@ -88,7 +64,7 @@ std::string format_line(const std::vector<Cell>& cells, const std::vector<Column
 }  // namespace
 
 Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {
-  for (Column& column : columns_) column.title = one_line(std::move(column.title));
+  for (Column& column : columns_) column.title = one_line(column.title);
 }
 
 Table& Table::row(std::vector<Cell> cells) {
@@ -96,7 +72,7 @@ Table& Table::row(std::vector<Cell> cells) {
     throw std::invalid_argument("a row of " + std::to_string(cells.size()) +
                                 " cells was added to a table of " +
                                 std::to_string(columns_.size()) + " columns");
-  for (Cell& cell : cells) cell.text = one_line(std::move(cell.text));
+  for (Cell& cell : cells) cell.text = one_line(cell.text);
   rows_.push_back(std::move(cells));
   return *this;
 }

@@ -46,9 +46,9 @@ TEST(Table, KeepsARowOnOneLine) {
   Table table({{"a"}, {"b"}});
   table.row({"one\ntwo\t\x1b[31m", "x"});
   EXPECT_EQ(table.text(),
-            "a              b\n"
-            "-------------  -\n"
-            "one two  [31m  x\n");
+            "a                             b\n"
+            "----------------------------  -\n"
+            "one\\u000Atwo\\u0009\\u001B[31m  x\n");
 }
 
 TEST(Table, EndsNoLineInSpaces) {
