@@ -4,8 +4,7 @@
 #include <tally/error.h>
 
 #include <bit>
-#include <fstream>
-#include <vector>
+#include <stdexcept>
 
 namespace tally {
 namespace {
@@ -72,21 +71,5 @@ Digest Sha256::finish() {
 }
 
 Digest sha256(std::string_view text) { return Sha256().update(text).finish(); }
-
-Digest sha256_of_file(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream)
-    throw DataError("cannot read " + file.string() +
-                    " to take its SHA-256; check that it exists and is readable");
-  Sha256 hash;
-  std::vector<char> block(1 << 20);
-  while (stream.read(block.data(), static_cast<std::streamsize>(block.size())),
-         stream.gcount() > 0) {
-    hash.update(block.data(), static_cast<size_t>(stream.gcount()));
-  }
-  if (stream.bad())
-    throw DataError("reading " + file.string() + " failed before its end; check the disk");
-  return hash.finish();
-}
 
 }  // namespace tally

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -50,8 +49,5 @@ class Sha256 {
 };
 
 Digest sha256(std::string_view text);
-
-/// Throws DataError naming the file when it cannot be read.
-Digest sha256_of_file(const std::filesystem::path& file);
 
 }  // namespace tally

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <tally/error.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace tally::recipe {
@@ -83,25 +82,6 @@ Table resolve(const Document& document) {
   return root;
 }
 
-/// Removes `keys` and everything below them.
-void prune(Table& table, const std::string& path, const std::vector<std::string>& keys) {
-  const auto is_left_out = [&](const std::string& key) {
-    return std::find(keys.begin(), keys.end(), key) != keys.end() ||
-           std::find(keys.begin(), keys.end(), key + ".*") != keys.end();
-  };
-  std::erase_if(table,
-                [&](const auto& entry) { return is_left_out(join_path(path, entry.first)); });
-  for (auto& [key, value] : table) {
-    const std::string below = join_path(path, key);
-    if (Table* child = value.as<Table>()) prune(*child, below, keys);
-    if (!is_array_of_tables(value)) continue;
-    Array& array = *value.as<Array>();
-    for (size_t i = 0; i < array.size(); ++i) {
-      prune(*array[i].as<Table>(), element_path(below, i), keys);
-    }
-  }
-}
-
 }  // namespace
 
 Recipe::Recipe(std::shared_ptr<Document> document) : document_(std::move(document)) {}
@@ -167,12 +147,6 @@ std::vector<std::string> Recipe::unread_sets() const { return recipe::unread_set
 std::string Recipe::resolved() const { return document_text(resolve(*document_)); }
 
 Digest Recipe::digest() const { return sha256(resolved()); }
-
-Digest Recipe::digest_without(const std::vector<std::string>& keys) const {
-  Table root = resolve(*document_);
-  prune(root, "", keys);
-  return sha256(document_text(root));
-}
 
 std::string Recipe::with_origins() const { return origin_lines(resolve(*document_)); }
 

@@ -46,10 +46,6 @@ class Recipe {
   std::string resolved() const;
   /// SHA-256 of resolved().
   Digest digest() const;
-  /// The same without some keys, for runs that may differ in them: a dotted key ("run.ranks"), or a
-  /// section with everything in it ("run.*"). Keys of arrays of tables carry their index
-  /// ("state[0].plugin"); "state.*" leaves all of them out.
-  Digest digest_without(const std::vector<std::string>& keys) const;
   /// One line a value: key, value, origin; what `tally recipe show` prints.
   std::string with_origins() const;
   /// [{"key": ..., "value": ..., "origin": ...}], as JSON text; a number that JSON lacks (inf, nan)

@@ -1,15 +1,10 @@
 #include "digest/sha256.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tally/error.h>
 
-#include <fstream>
-
 namespace tally {
 namespace {
-
-using testing::HasSubstr;
 
 struct Vector {
   std::string message, digest;
@@ -65,25 +60,6 @@ TEST(Digest, RefusesTextThatIsNoSha256) {
     } catch (const DataError& error) {
       EXPECT_EQ(error.what(), "'" + bad + "' is no SHA-256: 64 hexadecimal digits were expected");
     }
-  }
-}
-
-TEST(Sha256OfFile, HashesTheWholeFile) {
-  const std::filesystem::path file =
-      std::filesystem::path(testing::TempDir()) / "sha256_of_file.bin";
-  // More than one block of the reader.
-  const std::string content(3'000'001, 'q');
-  std::ofstream(file, std::ios::binary) << content;
-  EXPECT_EQ(sha256_of_file(file), sha256(content));
-  std::filesystem::remove(file);
-}
-
-TEST(Sha256OfFile, NamesAFileThatItCannotRead) {
-  try {
-    sha256_of_file("/nowhere/model.safetensors");
-    ADD_FAILURE() << "read a file that does not exist";
-  } catch (const DataError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("cannot read /nowhere/model.safetensors"));
   }
 }
 

@@ -158,22 +158,5 @@ TEST_F(Resolved, DigestIsOfTheText) {
   EXPECT_EQ(recipe.digest(), sha256("name = \"x\"\n\n[run]\nranks = 1\n"));
 }
 
-TEST_F(Resolved, DigestWithoutSomeKeys) {
-  const Recipe recipe = load_text(
-      "name = \"n\"\nseed = 1\n[run]\nranks = 1\nthreads = 2\n[run.deep]\na = 1\n"
-      "[[state]]\nplugin = \"p\"\nx = 1\n[[state]]\nx = 2\n");
-  const std::string state = "\n[[state]]\nplugin = \"p\"\nx = 1\n\n[[state]]\nx = 2\n";
-  const std::string run = "\n[run]\nranks = 1\nthreads = 2\n\n[run.deep]\na = 1\n";
-  const std::string head = "name = \"n\"\nseed = 1\n";
-  EXPECT_EQ(recipe.digest_without({}), sha256(head + state + run));
-  EXPECT_EQ(recipe.digest_without({"no.such.key"}), recipe.digest());
-  EXPECT_EQ(recipe.digest_without({"run.*"}), sha256(head + state));
-  EXPECT_EQ(recipe.digest_without({"run.*", "state.*", "seed"}), sha256("name = \"n\"\n"));
-  EXPECT_EQ(recipe.digest_without({"run.ranks", "run.deep.*"}),
-            sha256(head + state + "\n[run]\nthreads = 2\n"));
-  EXPECT_EQ(recipe.digest_without({"state[0].plugin", "state[1].x", "run.*"}),
-            sha256(head + "\n[[state]]\nx = 1\n\n[[state]]\n"));
-}
-
 }  // namespace
 }  // namespace tally::recipe
