@@ -1,5 +1,7 @@
 #include "recipe/document.h"
 
+#include "report/text.h"
+
 #include <fmt/format.h>
 #include <tally/error.h>
 
@@ -100,7 +102,7 @@ void Document::ask_section(std::string_view path) {
 
 std::string Document::section_origin(std::string_view path) {
   const Value* value = path.empty() ? nullptr : walk(path, false);
-  if (!value || !value->origin.file) return recipe.string();
+  if (!value || !value->origin.file) return report::one_line(recipe.string());
   return value->origin.text();
 }
 

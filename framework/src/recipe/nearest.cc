@@ -26,8 +26,11 @@ std::optional<std::string> nearest(std::string_view word,
   std::optional<std::string> best;
   size_t best_distance = 0;
   for (const std::string& candidate : candidates) {
+    const size_t longer = std::max(word.size(), candidate.size());
+    const size_t allowed = std::max<size_t>(1, longer / 3);
+    // So many insertions at least: no table for a word of megabytes.
+    if (longer - std::min(word.size(), candidate.size()) > allowed) continue;
     const size_t distance = edit_distance(word, candidate);
-    const size_t allowed = std::max<size_t>(1, std::max(word.size(), candidate.size()) / 3);
     if (distance <= allowed && (!best || distance < best_distance)) {
       best = candidate;
       best_distance = distance;

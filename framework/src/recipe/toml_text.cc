@@ -1,5 +1,7 @@
 #include "recipe/toml_text.h"
 
+#include "report/text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,22 +14,19 @@ namespace tally::recipe {
 namespace {
 
 std::string quote(std::string_view text) {
-  std::string result = "\"";
+  std::string escaped;
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
-      result += {'\\', c};
+      escaped += {'\\', c};
     } else if (c == '\n') {
-      result += "\\n";
+      escaped += "\\n";
     } else if (c == '\t') {
-      result += "\\t";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      result += fmt::format("\\u{:04X}", static_cast<unsigned>(byte));
+      escaped += "\\t";
     } else {
-      result += c;
+      escaped += c;
     }
   }
-  return result + '"';
+  return '"' + report::one_line(escaped) + '"';
 }
 
 std::string number_text(double value) {
@@ -122,6 +121,8 @@ std::string inline_text(const Value& value) {
   if (const Array* array = value.as<Array>()) return array_text(*array);
   return table_text(*value.as<Table>());
 }
+
+std::string shown(const Value& value) { return report::shown(inline_text(value)); }
 
 std::string document_text(const Table& root) {
   std::string text;

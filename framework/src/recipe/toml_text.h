@@ -6,9 +6,12 @@
 
 namespace tally::recipe {
 
-/// The value on one line, as it stands after `key =`. Doubles are written so that they load to the
-/// same bits (a NaN loses its sign and payload).
+/// The value on one line, as it stands after `key =`, unprintable characters escaped. Doubles are
+/// written so that they load to the same bits (a NaN loses its sign and payload).
 std::string inline_text(const Value& value);
+
+/// The same for a sentence: of a long text only the beginning.
+std::string shown(const Value& value);
 
 /// A whole document. The text depends on the values alone: the plain values of a table before its
 /// sections, what names the run and the hooks first, the rest by name.

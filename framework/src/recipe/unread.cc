@@ -2,6 +2,7 @@
 
 #include "recipe/nearest.h"
 #include "recipe/toml_text.h"
+#include "report/text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,11 +34,11 @@ class Search {
     const auto& [section, key, value] = first();
     if (is_section(*value)) {
       return fmt::format("{}: {} is no known section: {}", value->origin.text(),
-                         written_name(join_path(section, key), *value), remedy());
+                         written_name(report::shown(join_path(section, key)), *value), remedy());
     }
     return fmt::format("{}: {} = {} is no known key {} {}: {}", value->origin.text(),
-                       join_path(section, key), inline_text(*value), section.empty() ? "at" : "of",
-                       section_name(section), remedy());
+                       report::shown(join_path(section, key)), shown(*value),
+                       section.empty() ? "at" : "of", section_name(section), remedy());
   }
 
  private:
