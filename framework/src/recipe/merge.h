@@ -10,8 +10,8 @@ namespace tally::recipe {
 void merge(Table& base, Table over);
 
 /// Lays one `--set key=value` on `root`; the value is TOML, or else a string. Throws ConfigError
-/// without '=', for a key that is empty or not bare, and for a key below something that is no
-/// table.
-void apply_set(Table& root, const std::string& set);
+/// without '=', for a key that is empty, not bare or of too many parts, for a key below something
+/// that is no table, and for a number that is out of range. `option`: whose origin the value gets.
+void apply_set(Table& root, const std::string& set, std::string_view option = "--set");
 
 }  // namespace tally::recipe

@@ -1,11 +1,13 @@
 #include "recipe/recipe.h"
 
 #include "recipe/document.h"
+#include "recipe/file_name.h"
 #include "recipe/listing.h"
 #include "recipe/merge.h"
 #include "recipe/toml_document.h"
 #include "recipe/toml_text.h"
 #include "recipe/unread.h"
+#include "report/text.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
@@ -34,14 +36,18 @@ std::optional<fs::path> take_config(Table& recipe) {
   const std::string* text = value.as<std::string>();
   if (!text) {
     throw ConfigError(fmt::format("{}: config = {} is {}, but the path of a config was expected",
-                                  value.origin.text(), inline_text(value), type_name(value)));
+                                  value.origin.text(), shown(value), type_name(value)));
+  }
+  if (const auto fault = fault_of_path(*text)) {
+    throw ConfigError(fmt::format("{}: config = {} {}", value.origin.text(), shown(value), *fault));
   }
   const fs::path file = shortened(value.origin.folder() / *text);
-  if (!fs::exists(file)) {
+  std::error_code error;
+  if (!fs::exists(file, error) && !error) {
     throw ConfigError(fmt::format(
         "{}: config = {} names {}, which does not exist: correct the path (it starts at the "
         "recipe's folder), or give another config with -c FILE",
-        value.origin.text(), inline_text(value), file.string()));
+        value.origin.text(), shown(value), report::one_line(file.string())));
   }
   return file;
 }
@@ -51,7 +57,7 @@ Table read_config(const fs::path& file) {
   if (const auto found = config.find("config"); found != config.end()) {
     throw ConfigError(
         fmt::format("{}: a config cannot name another config: is {} a recipe? -c takes a config",
-                    found->second.origin.text(), file.string()));
+                    found->second.origin.text(), report::one_line(file.string())));
   }
   return config;
 }
@@ -62,7 +68,9 @@ void make_plugins_absolute(Table& table) {
   for (auto& [key, value] : table) {
     std::string* text = value.as<std::string>();
     if (key == "plugin" && text && text->find('/') != std::string::npos) {
-      *text = shortened(fs::absolute(value.origin.folder() / *text)).string();
+      std::error_code ignored;
+      const fs::path absolute = fs::absolute(value.origin.folder() / *text, ignored);
+      if (!absolute.empty()) *text = shortened(absolute).string();
     } else {
       make_plugins_absolute(value);
     }
@@ -101,6 +109,7 @@ Recipe Recipe::load(const Sources& sources) {
   if (config) document->root = read_config(*config);
   merge(document->root, std::move(own));
   for (const std::string& set : sources.sets) apply_set(document->root, set);
+  for (const Option& option : sources.options) apply_set(document->root, option.set, option.name);
   if (document->root.count("config")) {
     throw ConfigError("--set config: a config is replaced with -c FILE");
   }
@@ -110,7 +119,10 @@ Recipe Recipe::load(const Sources& sources) {
 }
 
 std::string Recipe::name() const {
-  return section("").text("name", document_->recipe.stem().string());
+  const Section root = section("");
+  std::string name = root.text("name", document_->recipe.stem().string());
+  if (const auto fault = fault_of_name(name)) root.reject("name", *fault);
+  return name;
 }
 
 Section Recipe::section(std::string_view path) const {

@@ -11,22 +11,30 @@
 
 namespace tally::recipe {
 
-/// Where a recipe's values come from. `--set` beats the recipe, the recipe beats its config.
+/// An option of the command line that writes one key of the recipe.
+struct Option {
+  const char* name;  ///< "--ranks", as a message says it; a literal.
+  std::string set;   ///< "run.ranks=2"
+};
+
+/// Where a recipe's values come from. Options beat `--set`, which beats the recipe, which beats its
+/// config.
 struct Sources {
   std::filesystem::path recipe;
   std::optional<std::filesystem::path> config;  ///< Replaces the config that the recipe names.
   std::vector<std::string> sets;  ///< "key=value"; the value is TOML, or else a string.
+  std::vector<Option> options = {};
 };
 
 /// A recipe and its config, merged table by table (arrays as a whole), every value with its origin.
 /// Copies refer to the same values. One thread.
 class Recipe {
  public:
-  /// Throws ConfigError with file and line for a file that is absent or no TOML, and for a --set
-  /// without '='.
+  /// Throws ConfigError with file and line for a file that is absent or no TOML, for a name that is
+  /// no file name, and for a --set without '='.
   static Recipe load(const Sources& sources);
 
-  /// The key `name`, by default the file's name without its extension.
+  /// The key `name`, by default the file's name without its extension: one portable file name.
   std::string name() const;
   /// The table at a dotted path; empty when nobody wrote it. "" is the root. Throws ConfigError
   /// when something else stands there.

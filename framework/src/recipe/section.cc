@@ -1,12 +1,14 @@
 #include "recipe/section.h"
 
 #include "recipe/document.h"
+#include "recipe/file_name.h"
 #include "recipe/toml_text.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace tally::recipe {
@@ -15,7 +17,7 @@ namespace {
 /// "sampler.shards = 2"; a table is too long to print.
 std::string assignment(const std::string& path, const Value& value) {
   if (value.as<Table>() || is_array_of_tables(value)) return path;
-  return fmt::format("{} = {}", path, inline_text(value));
+  return fmt::format("{} = {}", path, shown(value));
 }
 
 template <class T>
@@ -35,9 +37,14 @@ std::optional<T> exactly(const Value& value) {
   return found ? std::optional<T>(*found) : std::nullopt;
 }
 
+std::optional<double> finite(const Value& value) {
+  const double* found = value.as<double>();
+  return found && std::isfinite(*found) ? std::optional<double>(*found) : std::nullopt;
+}
+
 std::optional<double> to_number(const Value& value) {
   const int64_t* integer = value.as<int64_t>();
-  if (!integer) return exactly<double>(value);
+  if (!integer) return finite(value);
   constexpr int64_t kExact = int64_t{1} << 53;  // beyond it a double skips integers
   if (*integer < -kExact || *integer > kExact) return std::nullopt;
   return static_cast<double>(*integer);
@@ -107,7 +114,7 @@ int64_t Section::integer(std::string_view key, std::optional<int64_t> fallback) 
 }
 
 double Section::number(std::string_view key, std::optional<double> fallback) const {
-  return read(key, fallback, "a number that a double holds exactly", "NUMBER", to_number);
+  return read(key, fallback, "a finite number that a double holds exactly", "NUMBER", to_number);
 }
 
 bool Section::boolean(std::string_view key, std::optional<bool> fallback) const {
@@ -123,7 +130,7 @@ std::filesystem::path Section::path(std::string_view key,
   std::optional<std::string> text_fallback;
   if (fallback) text_fallback = fallback->string();
   const std::filesystem::path value = text(key, std::move(text_fallback));
-  if (value.empty()) reject(key, "must name a file or folder");
+  if (const auto fault = fault_of_path(value.native())) reject(key, *fault);
   return (std::filesystem::path(folder_of(key)) / value).lexically_normal();
 }
 
@@ -136,6 +143,10 @@ void Section::reject(std::string_view key, std::string_view why) const {
   const std::string path = join_path(path_, key);
   const Value* value = document_->find(path_, key);
   if (!value) throw ConfigError(fmt::format("{}: {}, which is not given, {}", origin(), path, why));
+  if (value->origin.source == Source::kDefault) {
+    throw ConfigError(
+        fmt::format("{}: {} (the default) {}", origin(), assignment(path, *value), why));
+  }
   throw ConfigError(fmt::format("{}: {} {}", value->origin.text(), assignment(path, *value), why));
 }
 

@@ -1,12 +1,14 @@
 #include "recipe/toml_document.h"
 
+#include "recipe/nesting.h"
+#include "report/text.h"
+
 #include <fmt/format.h>
 #include <tally/error.h>
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <utility>
 
 // Compiled here and nowhere else: the distribution's library would have to match this mode.
@@ -15,6 +17,9 @@
 
 namespace tally::recipe {
 namespace {
+
+/// Of a file, in bytes: what is larger was named by mistake.
+constexpr size_t kLargest = 1 << 20;
 
 Table convert_table(const toml::table& table, const Origin& origin, const std::string& path);
 
@@ -39,7 +44,7 @@ Value convert(const toml::node& node, const Origin& origin, const std::string& p
   if (const auto* value = node.as_table()) return {convert_table(*value, origin, path), origin};
   throw ConfigError(
       fmt::format("{}: {} is a date or time, which no option is: write a string in quotes",
-                  origin.text(), path));
+                  origin.text(), report::shown(path)));
 }
 
 Array convert_array(const toml::array& array, const Origin& origin, const std::string& path) {
@@ -58,7 +63,8 @@ Table convert_table(const toml::table& table, const Origin& origin, const std::s
     if (!is_bare_key(key.str())) {
       throw ConfigError(
           fmt::format("{}: the key \"{}\"{} cannot be used: keys are letters, digits, '-' and '_'",
-                      written.text(), key.str(), path.empty() ? "" : " in " + path));
+                      written.text(), report::shown(key.str()),
+                      path.empty() ? "" : " in " + report::shown(path)));
     }
     result.emplace(std::string(key.str()),
                    convert(node, written, join_path(path, std::string(key.str()))));
@@ -67,34 +73,53 @@ Table convert_table(const toml::table& table, const Origin& origin, const std::s
 }
 
 std::string read_text(const std::filesystem::path& file) {
-  if (std::filesystem::is_directory(file)) {
-    throw ConfigError(fmt::format("{}: is a folder, but a TOML file was expected", file.string()));
+  const std::string name = report::one_line(file.string());
+  std::error_code unknown;  // opening the file says it better
+  if (std::filesystem::is_directory(file, unknown)) {
+    throw ConfigError(fmt::format("{}: is a folder, but a TOML file was expected", name));
   }
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(stream)),
-                         std::istreambuf_iterator<char>());
+  std::string text(kLargest + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!stream.is_open() || stream.bad()) {
-    throw ConfigError(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)));
+    throw ConfigError(fmt::format("{}: cannot be read: {}", name, std::strerror(errno)));
+  }
+  text.resize(static_cast<size_t>(stream.gcount()));
+  if (text.size() > kLargest) {
+    throw ConfigError(fmt::format("{}: has more than {} bytes, but a recipe or config was expected",
+                                  name, kLargest));
   }
   return text;
+}
+
+[[noreturn]] void refuse_depth(const std::string& place) {
+  throw ConfigError(
+      fmt::format("{}: more than {} brackets or parts of a key are nested here: write it flatter",
+                  place, kDeepest));
 }
 
 }  // namespace
 
 Table read_toml_file(const std::filesystem::path& file, Source source) {
   const std::string text = read_text(file);
-  const Origin origin{source, std::make_shared<const std::filesystem::path>(file), 1};
+  Origin origin{source, std::make_shared<const std::filesystem::path>(file), 1};
+  if (const auto line = first_line_too_deep(text)) {
+    origin.line = *line;
+    refuse_depth(origin.text());
+  }
   try {
     return convert_table(toml::parse(text, std::string_view(file.native())), origin, "");
   } catch (const toml::parse_error& error) {
     throw ConfigError(fmt::format("{}: is no TOML (column {}): {}",
                                   at_line(origin, error.source()).text(),
-                                  error.source().begin.column, error.description()));
+                                  error.source().begin.column, report::shown(error.description())));
   }
 }
 
-std::optional<Value> parse_toml_value(const std::string& text, const std::string& path) {
+std::optional<Value> parse_toml_value(const std::string& text, const std::string& path,
+                                      const Origin& origin) {
+  if (first_line_too_deep(text)) refuse_depth(fmt::format("{} {}", origin.text(), path));
   constexpr std::string_view kKey = "value";
   toml::table table;
   try {
@@ -105,7 +130,7 @@ std::optional<Value> parse_toml_value(const std::string& text, const std::string
   // A line break in the text may have begun another key.
   const toml::node* node = table.get(kKey);
   if (table.size() != 1 || is_date_or_time(*node)) return std::nullopt;
-  return convert(*node, Origin{Source::kSet, nullptr, 0}, path);
+  return convert(*node, origin, path);
 }
 
 }  // namespace tally::recipe

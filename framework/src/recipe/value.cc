@@ -1,5 +1,7 @@
 #include "recipe/value.h"
 
+#include "report/text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,9 +9,9 @@
 namespace tally::recipe {
 
 std::string Origin::text() const {
-  if (source == Source::kSet) return "--set";
+  if (source == Source::kSet) return std::string(option);
   if (!file) return "default";
-  return fmt::format("{}:{}", file->string(), line);
+  return fmt::format("{}:{}", report::one_line(file->string()), line);
 }
 
 std::filesystem::path Origin::folder() const {

@@ -12,15 +12,16 @@
 
 namespace tally::recipe {
 
-/// Who wrote a value, strongest first: the order of precedence, and of reports.
+/// Who wrote a value, strongest first: the order of precedence, and of reports. kSet: any option.
 enum class Source { kSet, kRecipe, kConfig, kDefault };
 
 struct Origin {
   Source source = Source::kDefault;
   std::shared_ptr<const std::filesystem::path> file;  ///< As the user gave it; null without a file.
   int line = 0;                                       ///< From 1; 0 without a file.
+  std::string_view option = "--set";                  ///< That wrote it, for kSet; a literal.
 
-  /// "recipes/correct.toml:7", "--set" or "default".
+  /// "recipes/correct.toml:7", "--set", "--ranks" or "default".
   std::string text() const;
   /// Where a relative path in the value starts: the file's folder, else the current folder.
   std::filesystem::path folder() const;

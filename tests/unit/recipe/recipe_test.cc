@@ -162,7 +162,106 @@ TEST_F(RecipeLoad, SetsThatCannotBeUsed) {
   EXPECT_EQ(load_error("[[state]]\nplugin = \"a\"\n", {"state.plugin=b"}),
             "--set state.plugin=b: state is an array (recipes/x.toml:1), not a table, and has no "
             "keys");
-  EXPECT_EQ(load_error("", {"a=\xff"}), "--set a=\xff: the value is no UTF-8 text");
+  EXPECT_EQ(load_error("", {"a=\xff"}), "--set a=\\xFF: the value is no UTF-8 text");
+}
+
+TEST_F(RecipeLoad, NumbersThatDoNotFitAreNotTakenForText) {
+  const auto error = [](const std::string& value) { return load_error("", {"seed=" + value}); };
+  EXPECT_EQ(error("9223372036854775808"),
+            "--set seed=9223372036854775808: the number does not fit into 64 bits; write a text of "
+            "digits in double quotes");
+  EXPECT_THAT(error("-9223372036854775809"), HasSubstr("does not fit into 64 bits"));
+  EXPECT_THAT(error("+99999999999999999999"), HasSubstr("does not fit into 64 bits"));
+  EXPECT_THAT(error("1e999"), HasSubstr("does not fit into 64 bits"));
+  EXPECT_EQ(load_text("", {"seed=9223372036854775807"}).section("").integer("seed"),
+            std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(load_text("", {"a=\"99999999999999999999\""}).section("").text("a"),
+            "99999999999999999999");
+  EXPECT_EQ(load_text("", {"a=99999999999999999999x"}).section("").text("a"),
+            "99999999999999999999x");
+}
+
+TEST_F(RecipeLoad, OptionBeatsEverySetAndKeepsItsName) {
+  write("recipes/x.toml", "run.ranks = 1\n");
+  Sources sources{"recipes/x.toml", std::nullopt, {"run.ranks=2"}, {{"--ranks", "run.ranks=3"}}};
+  const Section run = Recipe::load(sources).section("run");
+  EXPECT_EQ(run.integer("ranks"), 3);
+  EXPECT_EQ(error_of([&] { run.reject("ranks", "is too many"); }),
+            "--ranks: run.ranks = 3 is too many");
+}
+
+TEST_F(RecipeLoad, NameIsOneFileName) {
+  const auto error = [](const std::string& name) { return load_error("name = " + name); };
+  EXPECT_EQ(
+      error("\"../../x\""),
+      "recipes/x.toml:1: name = \"../../x\" must be one file name everywhere, so without '/'");
+  EXPECT_EQ(error("\"\""), "recipes/x.toml:1: name = \"\" must not be empty");
+  EXPECT_EQ(error("\"..\""), "recipes/x.toml:1: name = \"..\" must not begin or end with a dot");
+  EXPECT_EQ(error("\"a\\u0000b\""),
+            "recipes/x.toml:1: name = \"a\\u0000b\" must not hold \\u0000, which does not show");
+  EXPECT_EQ(load_error("", {"name=a/b"}),
+            "--set: name = \"a/b\" must be one file name everywhere, so without '/'");
+  write("recipes/.toml", "");
+  EXPECT_EQ(error_of([] {
+              Recipe::load({"recipes/.toml", std::nullopt, {}});
+            }),
+            "recipes/.toml: name = \".toml\" (the default) must not begin or end with a dot");
+}
+
+TEST_F(RecipeLoad, LinkThatLeadsToItself) {
+  std::filesystem::create_symlink("loop.toml", "loop.toml");
+  EXPECT_EQ(error_of([] {
+              Recipe::load({"loop.toml", std::nullopt, {}});
+            }),
+            "loop.toml: cannot be read: Too many levels of symbolic links");
+  EXPECT_EQ(load_error("config = \"../loop.toml\"\n"),
+            "loop.toml: cannot be read: Too many levels of symbolic links");
+}
+
+TEST_F(RecipeLoad, ConfigThatIsNoPath) {
+  EXPECT_EQ(load_error("config = \"\"\n"), "recipes/x.toml:1: config = \"\" must not be empty");
+  EXPECT_EQ(load_error("config = \"a\\u0000\"\n"),
+            "recipes/x.toml:1: config = \"a\\u0000\" must not hold \\u0000, which does not show");
+}
+
+TEST_F(RecipeLoad, FileOfMegabytes) {
+  EXPECT_EQ(load_error(std::string((1 << 20) + 1, '#')),
+            "recipes/x.toml: has more than 1048576 bytes, but a recipe or config was expected");
+  EXPECT_EQ(load_error(std::string(1 << 20, '#')), "no error");
+}
+
+TEST_F(RecipeLoad, NestedSoDeepThatTheStackWouldEnd) {
+  const auto repeated = [](const std::string& part, int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += part;
+    return text;
+  };
+  const std::string sentence =
+      ": more than 32 brackets or parts of a key are nested here: write it flatter";
+  EXPECT_EQ(load_error("\n" + repeated("a.", 16000) + "a = 1\n"), "recipes/x.toml:2" + sentence);
+  EXPECT_EQ(load_error("[" + repeated("a.", 16000) + "a]\n"), "recipes/x.toml:1" + sentence);
+  EXPECT_EQ(load_error("a = " + repeated("[", 16000)), "recipes/x.toml:1" + sentence);
+  EXPECT_EQ(load_error("", {"a=" + repeated("{a=", 16000)}), "--set a" + sentence);
+  EXPECT_THAT(load_error("", {repeated("a.", 16000) + "a=1"}),
+              HasSubstr("the key has more than 32 parts"));
+  EXPECT_EQ(load_error(repeated("a.", 31) + "a = 1\n"), "no error");
+}
+
+TEST_F(RecipeLoad, LongAndUnprintableTextIsShownShort) {
+  const std::string most(198, 'x');
+  EXPECT_EQ(load_error("name = \"" + std::string(5000, 'x') + "\"\n"),
+            "recipes/x.toml:1: name = \"" + most +
+                "x... (5,002 bytes) must have at most 100 bytes and has 5000");
+  const Recipe recipe =
+      load_text("name = \"x\"\nb = \"\\u001b[31m\\u202e\"\n" + std::string(5000, 'k') + " = 1\n");
+  EXPECT_EQ(error_of([&] { recipe.reject_unread(); }),
+            "recipes/x.toml:2: b = \"\\u001B[31m\\u202E\" is no known key at the top of the file: "
+            "known here: name");
+  recipe.section("").text("b");
+  EXPECT_EQ(
+      error_of([&] { recipe.reject_unread(); }),
+      "recipes/x.toml:3: " + std::string(200, 'k') +
+          "... (5,000 bytes) = 1 is no known key at the top of the file: known here: b, name");
 }
 
 TEST_F(RecipeLoad, SectionsOfAnotherShape) {

@@ -81,27 +81,28 @@ TEST_F(Resolved, DoublesKeepEveryBit) {
                                  123456789.0,
                                  std::numeric_limits<double>::denorm_min(),
                                  std::numeric_limits<double>::min(),
-                                 std::numeric_limits<double>::max(),
-                                 std::numeric_limits<double>::infinity(),
-                                 -std::numeric_limits<double>::infinity()};
+                                 std::numeric_limits<double>::max()};
   while (numbers.size() < 3000) {
     const uint64_t bits = random();
     double number = 0;
     std::memcpy(&number, &bits, sizeof(number));
-    if (!std::isnan(number)) numbers.push_back(number);
+    if (std::isfinite(number)) numbers.push_back(number);
   }
   const Recipe recipe = load_text("");
   for (size_t i = 0; i < numbers.size(); ++i) {
     recipe.section("s").number("n" + std::to_string(i), numbers[i]);
   }
-  recipe.section("s").number("nan", std::numeric_limits<double>::quiet_NaN());
   const Recipe again = stored(recipe);
   for (size_t i = 0; i < numbers.size(); ++i) {
     const double number = again.section("s").number("n" + std::to_string(i));
     ASSERT_EQ(std::memcmp(&number, &numbers[i], sizeof(number)), 0) << numbers[i];
   }
-  EXPECT_TRUE(std::isnan(again.section("s").number("nan")));
   EXPECT_EQ(again.resolved(), recipe.resolved());
+}
+
+TEST_F(Resolved, NumbersThatNobodyReadsMayBeInfinite) {
+  const Recipe recipe = load_text("[s]\na = inf\nb = -inf\nc = nan\n");
+  EXPECT_EQ(recipe.resolved(), "name = \"x\"\n\n[s]\na = inf\nb = -inf\nc = nan\n");
 }
 
 TEST_F(Resolved, RandomRecipesLoadAsWrittenAndAgainToTheSameText) {

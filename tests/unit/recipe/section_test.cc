@@ -56,11 +56,11 @@ TEST_F(SectionRead, WrongTypeNamesFileLineValueAndBothTypes) {
   EXPECT_EQ(integer("tables"),
             "recipes/x.toml:9: s.tables is an array, but an integer was expected");
   EXPECT_EQ(error_of([&] { s.number("text"); }),
-            "recipes/x.toml:2: s.text = \"two\" is a string, but a number that a double holds "
-            "exactly was expected");
-  EXPECT_EQ(error_of([&] { s.number("huge"); }),
-            "recipes/x.toml:7: s.huge = 9007199254740993 is an integer, but a number that a double "
+            "recipes/x.toml:2: s.text = \"two\" is a string, but a finite number that a double "
             "holds exactly was expected");
+  EXPECT_EQ(error_of([&] { s.number("huge"); }),
+            "recipes/x.toml:7: s.huge = 9007199254740993 is an integer, but a finite number that a "
+            "double holds exactly was expected");
   EXPECT_EQ(error_of([&] { s.boolean("integer"); }),
             "recipes/x.toml:5: s.integer = 1 is an integer, but true or false was expected");
   EXPECT_EQ(error_of([&] { s.text("integer"); }),
@@ -70,6 +70,33 @@ TEST_F(SectionRead, WrongTypeNamesFileLineValueAndBothTypes) {
             "expected");
   EXPECT_EQ(error_of([&] { s.integers("integer"); }),
             "recipes/x.toml:5: s.integer = 1 is an integer, but an array of integers was expected");
+}
+
+TEST_F(SectionRead, NumbersAreFinite) {
+  const Section s = section("a = inf\nb = -inf\nc = nan\n");
+  EXPECT_EQ(error_of([&] { s.number("a"); }),
+            "recipes/x.toml:2: s.a = inf is a float, but a finite number that a double holds "
+            "exactly was expected");
+  EXPECT_NE(error_of([&] { s.number("b"); }), "no error");
+  EXPECT_NE(error_of([&] { s.number("c", 1.0); }), "no error");
+}
+
+TEST_F(SectionRead, PathIsRelativeToTheFileThatWroteIt) {
+  write("configs/c.toml", "[s]\nconfig = \"../data/c.txt\"\n");
+  const Section s = load_text(
+                        "config = \"../configs/c.toml\"\n[s]\nown = \"./own.txt\"\n"
+                        "absolute = \"/opt/a.txt\"\nempty = \"\"\nline = \"a\\nb\"\n",
+                        {"s.set=set.txt"})
+                        .section("s");
+  EXPECT_EQ(s.path("own"), "recipes/own.txt");
+  EXPECT_EQ(s.path("config"), "data/c.txt");
+  EXPECT_EQ(s.path("absolute"), "/opt/a.txt");
+  EXPECT_EQ(s.path("set"), "set.txt");
+  EXPECT_EQ(s.path("absent", "fallback.txt"), "fallback.txt");
+  EXPECT_EQ(error_of([&] { s.path("empty"); }),
+            "recipes/x.toml:5: s.empty = \"\" must not be empty");
+  EXPECT_EQ(error_of([&] { s.path("line"); }),
+            "recipes/x.toml:6: s.line = \"a\\nb\" must not hold \\u000A, which does not show");
 }
 
 TEST_F(SectionRead, WrongTypeFromSetAndFromAnotherFallback) {
@@ -105,6 +132,9 @@ TEST_F(SectionRead, RejectNamesTheValue) {
             "recipes/x.toml:2: s.shards = 0 must lie between 1 and 64");
   EXPECT_EQ(error_of([&] { s.reject("inner", "is of no use"); }),
             "recipes/x.toml:3: s.inner is of no use");
+  s.integer("rate", 3);
+  EXPECT_EQ(error_of([&] { s.reject("rate", "is too high"); }),
+            "recipes/x.toml:1: s.rate = 3 (the default) is too high");
   EXPECT_EQ(error_of([&] { s.reject("absent", "must be given with s.shards"); }),
             "recipes/x.toml:1: s.absent, which is not given, must be given with s.shards");
 }
