@@ -56,7 +56,7 @@ class HookFactory {
 };
 
 /// `--plugin-path` folders, then TALLY_PLUGIN_PATH (colon-separated), then ../lib/tally/plugins
-/// beside the program.
+/// beside the program. Throws ConfigError when one of the first is no folder.
 std::vector<std::filesystem::path> default_search_path(
     const std::vector<std::filesystem::path>& from_command_line);
 

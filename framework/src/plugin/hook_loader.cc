@@ -3,6 +3,7 @@
 #include "plugin/host_context.h"
 #include "plugin/library.h"
 #include "plugin/search_path.h"
+#include "report/text.h"
 
 #include <algorithm>
 
@@ -58,7 +59,8 @@ const HookEntry& find_hook(const PluginDescriptor& descriptor, const recipe::Sec
       std::ranges::find_if(hooks, [&](const HookEntry* hook) { return name == hook->name; });
   if (found != hooks.end()) return **found;
   throw ConfigError(section.origin() + ": [" + section.path() + "] " +
-                    (asked ? "asks for the hook \"" + name + "\", which " : "names no hook, and ") +
+                    (asked ? "asks for the hook \"" + report::shown(name) + "\", which "
+                           : "names no hook, and ") +
                     named(descriptor) + (asked ? " lacks" : " has several") + "; it offers " +
                     list(hooks) + ": write one of them as hook = \"NAME\"");
 }

@@ -1,6 +1,8 @@
 #include "plugin/search_path.h"
 
 #include "plugin/hook_factory.h"
+#include "recipe/file_name.h"
+#include "report/text.h"
 
 #include <tally/error.h>
 
@@ -25,10 +27,18 @@ std::filesystem::path find_by_name(const std::string& name, const std::string& o
     if (is_there(file)) return file;
     searched += (searched.empty() ? "" : ", ") + folder.string();
   }
-  throw PluginError(origin + ": plugin \"" + name + "\" was not found: no folder holds " + name +
+  const std::string shown = report::shown(name);
+  throw PluginError(origin + ": plugin \"" + shown + "\" was not found: no folder holds " + shown +
                     ".so (searched " + (searched.empty() ? "none" : searched) +
                     "); check the name, or name its folder with --plugin-path or "
                     "TALLY_PLUGIN_PATH");
+}
+
+void require_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (std::filesystem::is_directory(folder, error)) return;
+  throw ConfigError("--plugin-path " + report::shown(folder.native()) +
+                    " is no folder; name the one that holds the plugin files");
 }
 
 }  // namespace
@@ -40,7 +50,10 @@ std::filesystem::path find_plugin(const recipe::Section& section,
                       "] names no plugin; write plugin = \"NAME\" in it");
   }
   const std::string name = section.text("plugin");
-  if (name.empty()) section.reject("plugin", "is empty; name a plugin");
+  if (const auto fault = recipe::fault_of_path(name)) section.reject("plugin", *fault);
+  if (name == "." || name == "..") {
+    section.reject("plugin", "is a folder; write the NAME of a file NAME.so, or the file's path");
+  }
   if (name.find('/') == std::string::npos) {
     if (name.ends_with(".so")) {
       section.reject("plugin",
@@ -50,8 +63,8 @@ std::filesystem::path find_plugin(const recipe::Section& section,
   }
   const std::filesystem::path file = std::filesystem::path(section.folder_of("plugin")) / name;
   if (!is_there(file)) {
-    throw PluginError(section.origin() + ": plugin \"" + name + "\" was not found: there is no " +
-                      file.lexically_normal().string() +
+    throw PluginError(section.origin() + ": plugin \"" + report::shown(name) +
+                      "\" was not found: there is no " + file.lexically_normal().string() +
                       "; a path is relative to the file that wrote it");
   }
   return file;
@@ -60,6 +73,7 @@ std::filesystem::path find_plugin(const recipe::Section& section,
 std::vector<std::filesystem::path> default_search_path(
     const std::vector<std::filesystem::path>& from_command_line) {
   std::vector<std::filesystem::path> folders = from_command_line;
+  for (const std::filesystem::path& folder : folders) require_folder(folder);
   const char* variable = std::getenv("TALLY_PLUGIN_PATH");
   std::string_view rest = variable != nullptr ? variable : "";
   while (!rest.empty()) {
@@ -67,7 +81,8 @@ std::vector<std::filesystem::path> default_search_path(
     if (!folder.empty()) folders.emplace_back(folder);
     rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
   }
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   folders.push_back(program.parent_path().parent_path() / "lib/tally/plugins");
   return folders;
 }

@@ -80,15 +80,36 @@ TEST_F(SearchPathTest, AFileNameIsNeitherNameNorPath) {
               Throws<ConfigError>(
                   Property(&ConfigError::what, HasSubstr("write it without .so, or as ./x.so"))));
   EXPECT_THAT([&] { find("", {a_}); },
-              Throws<ConfigError>(Property(&ConfigError::what, HasSubstr("is empty"))));
+              Throws<ConfigError>(Property(&ConfigError::what, HasSubstr("must not be empty"))));
+  EXPECT_THAT([&] { find(".", {a_}); },
+              Throws<ConfigError>(Property(
+                  &ConfigError::what, HasSubstr("sampler.plugin = \".\" is a folder; write the "
+                                                "NAME of a file NAME.so, or the file's path"))));
+  EXPECT_THAT([&] { find("x\\u0000y", {a_}); },
+              Throws<ConfigError>(Property(
+                  &ConfigError::what,
+                  HasSubstr("sampler.plugin = \"x\\u0000y\" must not hold \\u0000, which does not "
+                            "show"))));
 }
 
 TEST_F(SearchPathTest, CommandLineThenEnvironmentThenInstallFolder) {
   ASSERT_EQ(setenv("TALLY_PLUGIN_PATH", "/one::/two", 1), 0);
-  EXPECT_THAT(default_search_path({"/zero"}),
-              ElementsAre("/zero", "/one", "/two", TALLY_BINARY_FOLDER "/lib/tally/plugins"));
+  EXPECT_THAT(default_search_path({a_}),
+              ElementsAre(a_, "/one", "/two", TALLY_BINARY_FOLDER "/lib/tally/plugins"));
   ASSERT_EQ(unsetenv("TALLY_PLUGIN_PATH"), 0);
   EXPECT_THAT(default_search_path({}), ElementsAre(TALLY_BINARY_FOLDER "/lib/tally/plugins"));
+}
+
+TEST_F(SearchPathTest, AFolderOfTheCommandLineMustBeOne) {
+  for (const std::filesystem::path& path : {folder_.path() / "absent", a_ / "x.so"}) {
+    EXPECT_THAT(
+        [&] {
+          default_search_path({a_, path});
+        },
+        Throws<ConfigError>(Property(
+            &ConfigError::what, "--plugin-path " + path.string() +
+                                    " is no folder; name the one that holds the plugin files")));
+  }
 }
 
 }  // namespace
