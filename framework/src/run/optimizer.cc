@@ -90,6 +90,12 @@ OptimizerOptions read_optimizer(const recipe::Section& section) {
   options.name = section.choice("name", "sgd", {"sgd", "adamw"});
   options.learning_rate = non_negative(section, "learning_rate", std::nullopt);
   options.weight_decay = non_negative(section, "weight_decay", 0.0);
+  if (!(options.learning_rate * options.weight_decay <= 1.0)) {
+    section.reject("weight_decay",
+                   fmt::format("times learning_rate = {} must be at most 1, or an update takes "
+                               "more than the whole weight away",
+                               options.learning_rate));
+  }
   options.momentum = below_one(section, "momentum", 0.0);
   if (options.name == "adamw") {
     if (options.momentum != 0.0) section.reject("momentum", "must be 0 for adamw, which has beta1");

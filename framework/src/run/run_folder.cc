@@ -5,6 +5,12 @@
 
 namespace tally::run {
 
+bool is_reserved(const std::string& name) {
+  const std::filesystem::path path = outputs_folder() / name;
+  // The last one is what scripts/demo leaves.
+  return path == gradients_folder() || path == resume_check_folder() || name == "compare.json";
+}
+
 void make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);

@@ -8,6 +8,10 @@ namespace tally::run {
 /// Everything but checkpoints that tally writes lies here, relative to the current folder.
 inline std::filesystem::path outputs_folder() { return "outputs"; }
 inline std::filesystem::path gradients_folder() { return outputs_folder() / "gradients"; }
+inline std::filesystem::path resume_check_folder() { return outputs_folder() / "resume-check"; }
+
+/// Whether outputs/NAME is none that a run of this name may have.
+bool is_reserved(const std::string& name);
 
 /// Where one run leaves its files.
 class RunFolder {

@@ -1,5 +1,8 @@
 #include "run/settings.h"
 
+#include "recipe/file_name.h"
+#include "run/run_folder.h"
+
 #include <fmt/format.h>
 #include <tally/error.h>
 
@@ -8,18 +11,40 @@
 namespace tally::run {
 namespace {
 
-constexpr int64_t kMaxRanks = 1 << 20;
-constexpr double kShortestGrace = 0.001;
+constexpr double kShortestSeconds = 0.001;
 constexpr int64_t kMaxSeconds = 7 * 24 * 3600;
 constexpr int64_t kAnyCount = std::numeric_limits<int64_t>::max();
 
+std::chrono::milliseconds duration(const recipe::Section& section, std::string_view key,
+                                   double fallback) {
+  const double seconds = section.number(key, fallback);
+  if (!(seconds >= kShortestSeconds && seconds <= static_cast<double>(kMaxSeconds))) {
+    section.reject(key, fmt::format("must be at least {} and at most {} seconds", kShortestSeconds,
+                                    kMaxSeconds));
+  }
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
+}
+
+std::filesystem::path folder(const recipe::Section& section, const char* fallback) {
+  const std::string text = section.text("folder", fallback);
+  if (const auto fault = recipe::fault_of_path(text)) section.reject("folder", *fault);
+  return text;
+}
+
+std::string read_name(const recipe::Recipe& recipe) {
+  std::string name = recipe.name();
+  if (is_reserved(name)) {
+    recipe.section("").reject(
+        "name", fmt::format("is taken: {} is tally's own; write another name at the top of the "
+                            "recipe",
+                            (outputs_folder() / name).string()));
+  }
+  return name;
+}
+
 void read_run(const recipe::Section& run, Settings& settings) {
   settings.ranks = run.integer_in("ranks", 1, 1, kMaxRanks);
-  const double seconds = run.number("timeout", 300.0);
-  if (!(seconds > 0.0 && seconds <= static_cast<double>(kMaxSeconds))) {
-    run.reject("timeout", fmt::format("must be more than 0 and at most {} seconds", kMaxSeconds));
-  }
-  settings.timeout = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
+  settings.timeout = duration(run, "timeout", 300.0);
   settings.threads = run.integer_in("threads", 1, 1, 1024);
   settings.device = run.choice("device", "auto", {"auto", "cpu", "cuda"});
   settings.backend = run.choice("backend", "auto", {"auto", "gloo", "nccl"});
@@ -45,19 +70,17 @@ void read_train(const recipe::Section& train, Settings& settings) {
 }
 
 void read_checkpoint(const recipe::Section& section, Settings& settings) {
-  settings.checkpoint_folder = section.text("folder", "artifacts/checkpoints");
+  settings.checkpoint_folder = folder(section, "artifacts/checkpoints");
   settings.checkpoint_every = section.integer_in("every", 0, 0, kAnyCount);
   settings.checkpoint_at = section.integers("at", std::vector<int64_t>{});
+  for (const int64_t windows : settings.checkpoint_at) {
+    if (windows < 1) section.reject("at", "must hold numbers of windows, each at least 1");
+  }
   settings.checkpoint_keep = section.integer_in("keep", 0, 0, kAnyCount);
   settings.async_checkpoint = section.boolean("async", false);
   settings.warn_on_failed_checkpoint =
       section.choice("on_error", "stop", {"stop", "warn"}) == "warn";
-  const double seconds = section.number("grace_seconds", 60.0);
-  if (!(seconds >= kShortestGrace && seconds <= static_cast<double>(kMaxSeconds))) {
-    section.reject("grace_seconds",
-                   fmt::format("must be at least {} and at most {}", kShortestGrace, kMaxSeconds));
-  }
-  settings.stop_grace = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
+  settings.stop_grace = duration(section, "grace_seconds", 60.0);
 }
 
 void read_evaluate(const recipe::Section& section, Settings& settings) {
@@ -72,12 +95,12 @@ void read_evaluate(const recipe::Section& section, Settings& settings) {
 Settings read_settings(const recipe::Recipe& recipe) {
   Settings settings;
   const recipe::Section root = recipe.section("");
-  settings.name = recipe.name();
+  settings.name = read_name(recipe);
   settings.seed = root.integer_in("seed", 1, 0, kAnyCount);
   settings.keyed_rng = root.choice("rng", "stream", {"stream", "keyed"}) == "keyed";
   read_run(recipe.section("run"), settings);
   read_train(recipe.section("train"), settings);
-  settings.data_folder = recipe.section("data").text("folder", "data");
+  settings.data_folder = folder(recipe.section("data"), "data");
   read_checkpoint(recipe.section("checkpoint"), settings);
   read_evaluate(recipe.section("evaluate"), settings);
   read_window(recipe.section("window"), settings);

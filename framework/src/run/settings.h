@@ -10,20 +10,22 @@
 
 namespace tally::run {
 
+inline constexpr int64_t kMaxRanks = 1 << 20;
+
 /// What the host itself reads from a recipe; the hooks read their own sections.
 struct Settings {
   std::string name;
   int64_t seed = 1;
-  bool keyed_rng =
-      false;  ///< rng = "keyed": dropout is a function of (seed, window, shard, microbatch).
+  /// rng = "keyed": dropout is a function of (seed, window, shard, microbatch).
+  bool keyed_rng = false;
 
   int64_t ranks = 1;
   std::chrono::milliseconds timeout{0};  ///< No wait for another rank is longer.
   int64_t threads = 1;                   ///< Of LibTorch within an operation; decides bits.
   std::string device;                    ///< "auto", "cpu" or "cuda".
   std::string backend;                   ///< "auto", "gloo" or "nccl"; of the gradients.
-  bool deterministic =
-      true;  ///< Equal runs give equal bits on a GPU; an operation that cannot is an error.
+  /// Equal runs give equal bits on a GPU; an operation that cannot is an error.
+  bool deterministic = true;
   bool allow_idle_ranks = false;
 
   std::filesystem::path data_folder;

@@ -80,10 +80,18 @@ TEST(SettingsTest, EachValueThatCannotBeUsedIsRejectedWithItsPlace) {
            {"run.ranks=0", "run.ranks = 0 must lie between 1 and 1048576"},
            {"run.ranks=-2", "run.ranks = -2 must lie between 1 and 1048576"},
            {"run.ranks=5", "run.ranks = 5 must be at most window.shards = 4"},
-           {"run.timeout=0", "run.timeout = 0 must be more than 0 and at most 604800 seconds"},
-           {"run.timeout=-1", "must be more than 0"},
-           {"run.timeout=1e9", "must be more than 0 and at most 604800 seconds"},
-           {"run.timeout=nan", "must be more than 0"},
+           {"run.timeout=0", "run.timeout = 0 must be at least 0.001 and at most 604800 seconds"},
+           {"run.timeout=-1", "must be at least 0.001"},
+           {"run.timeout=1e-300", "run.timeout = 1e-300 must be at least 0.001"},
+           {"run.timeout=1e9", "at most 604800 seconds"},
+           {"run.timeout=nan", "run.timeout = nan is a float, but a finite number"},
+           {"checkpoint.grace_seconds=0", "checkpoint.grace_seconds = 0 must be at least 0.001"},
+           {"checkpoint.folder=\"\"", "--set: checkpoint.folder = \"\" must not be empty"},
+           {"checkpoint.folder=\"a\\u0000\"", "must not hold \\u0000, which does not show"},
+           {"checkpoint.at=[3, 0]",
+            "checkpoint.at = [3, 0] must hold numbers of windows, each at least 1"},
+           {"checkpoint.at=[-1]", "each at least 1"},
+           {"data.folder=\"\"", "--set: data.folder = \"\" must not be empty"},
            {"run.threads=0", "run.threads = 0 must lie between 1 and 1024"},
            {"run.device=tpu", "run.device = \"tpu\""},
            {"run.backend=mpi", "run.backend = \"mpi\""},
@@ -93,13 +101,23 @@ TEST(SettingsTest, EachValueThatCannotBeUsedIsRejectedWithItsPlace) {
            {"train.stop_at=0", "train.stop_at = 0 must lie between 1 and"},
            {"train.on_empty_window=ignore", "train.on_empty_window = \"ignore\""},
            {"train.clip_norm=-1", "train.clip_norm = -1"},
-           {"train.clip_norm=nan", "must be at least 0 (0 = no clipping)"},
+           {"train.clip_norm=nan", "train.clip_norm = nan is a float, but a finite number"},
+           {"train.clip_norm=inf", "train.clip_norm = inf is a float, but a finite number"},
            {"window.shards=0", "window.shards = 0 must lie between 1 and 1048576"},
            {"data.folder=3", "data.folder"}}) {
     EXPECT_THAT([set = set] { read_settings(recipe_with({set})); },
                 ThrowsMessage<ConfigError>(HasSubstr(sentence)))
         << set;
   }
+}
+
+TEST(SettingsTest, NamesOfTallysOwnFoldersAreTaken) {
+  for (const char* name : {"gradients", "resume-check", "compare.json"}) {
+    EXPECT_THAT([&] { read_settings(recipe_with({fmt::format("name={}", name)})); },
+                ThrowsMessage<ConfigError>(HasSubstr(fmt::format(
+                    "--set: name = \"{}\" is taken: outputs/{} is tally's own", name, name))));
+  }
+  EXPECT_EQ(read_settings(recipe_with({"name=gradients2"})).name, "gradients2");
 }
 
 TEST(SettingsTest, IdleRanksMustBeAskedFor) {
@@ -116,6 +134,7 @@ TEST(OptimizerOptionsTest, ReadsTheOptionsOfTheOneThatIsNamed) {
   EXPECT_EQ(sgd.learning_rate, 0.5);
   EXPECT_EQ(sgd.momentum, 0.9);
   EXPECT_EQ(sgd.weight_decay, 0.0);
+  EXPECT_EQ(optimizer_with({"optimizer.weight_decay=2"}).weight_decay, 2.0) << "times 0.5 is 1";
   const OptimizerOptions adamw = optimizer_with(
       {"optimizer.name=adamw", "optimizer.beta1=0.8", "optimizer.weight_decay=0.25"});
   EXPECT_EQ(adamw.name, "adamw");
@@ -129,7 +148,12 @@ TEST(OptimizerOptionsTest, EachValueThatCannotBeUsedIsRejected) {
   for (const auto& [set, sentence] : std::vector<std::pair<std::string, std::string>>{
            {"optimizer.name=lion", "optimizer.name = \"lion\""},
            {"optimizer.learning_rate=-1", "must be at least 0"},
-           {"optimizer.learning_rate=nan", "must be at least 0"},
+           {"optimizer.learning_rate=nan", "but a finite number"},
+           {"optimizer.learning_rate=inf", "but a finite number"},
+           {"optimizer.weight_decay=inf", "but a finite number"},
+           {"optimizer.weight_decay=2.5",
+            "optimizer.weight_decay = 2.5 times learning_rate = 0.5 must be at most 1"},
+           {"optimizer.weight_decay=1e308", "must be at most 1"},
            {"optimizer.weight_decay=-0.5", "must be at least 0"},
            {"optimizer.momentum=1", "must be less than 1"},
            {"optimizer.momentum=-1", "must be at least 0"}}) {
@@ -140,6 +164,7 @@ TEST(OptimizerOptionsTest, EachValueThatCannotBeUsedIsRejected) {
   for (const auto& [set, sentence] : std::vector<std::pair<std::string, std::string>>{
            {"optimizer.beta1=1", "optimizer.beta1 = 1"},
            {"optimizer.beta2=1.5", "optimizer.beta2 = 1.5"},
+           {"optimizer.epsilon=inf", "but a finite number"},
            {"optimizer.epsilon=-1", "optimizer.epsilon = -1"}}) {
     EXPECT_THAT(
         [set = set] {
