@@ -1,5 +1,7 @@
 #include "cli/terminal.h"
 
+#include "report/text.h"
+
 #include <nlohmann/json.hpp>
 
 #include <unistd.h>
@@ -21,7 +23,7 @@ void Terminal::line(std::string_view text) const {
 }
 
 void Terminal::remark(std::string_view text) const {
-  std::fprintf(stderr, "tally: %.*s\n", static_cast<int>(text.size()), text.data());
+  std::fprintf(stderr, "tally: %s\n", report::one_line(text).c_str());
 }
 
 void Terminal::document(const nlohmann::json& document) const {

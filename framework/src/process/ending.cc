@@ -1,6 +1,7 @@
 #include "process/ending.h"
 
 #include "process/exit_code.h"
+#include "report/text.h"
 
 #include <c10/util/Exception.h>
 #include <c10/util/Logging.h>
@@ -24,7 +25,7 @@ std::string first_line_of(std::string text) {
   const size_t end = text.find('\n');
   if (end != std::string::npos) text.resize(end);
   while (!text.empty() && (text.back() == '.' || text.back() == ' ')) text.pop_back();
-  return text;
+  return report::one_line(text);
 }
 
 }  // namespace

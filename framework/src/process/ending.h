@@ -6,7 +6,8 @@
 
 namespace tally::process {
 
-/// The sentence of an exception without LibTorch's stack trace.
+/// The sentence of an exception without LibTorch's stack trace, with nothing in it that a terminal
+/// would obey.
 std::string first_line(const std::exception& error);
 
 /// The same of an exception of any type.

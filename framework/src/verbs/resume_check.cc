@@ -2,6 +2,7 @@
 #include "cli/rank_process.h"
 #include "cli/recipe_options.h"
 #include "files/folder_lock.h"
+#include "report/numbers.h"
 #include "run/run_folder.h"
 #include "verbs/verbs.h"
 #include "verify/fingerprint.h"
@@ -25,7 +26,7 @@ struct ResumeCheckOptions {
 
 /// The folders of one check, all under outputs/.
 struct Folders {
-  fs::path root = run::outputs_folder() / "resume-check";
+  fs::path root = run::resume_check_folder();
   fs::path whole = root / "whole";
   fs::path parts = root / "parts";
 };
@@ -41,7 +42,7 @@ void train_to(const ResumeCheckOptions& options, const run::Job& job, const fs::
   const std::vector<std::string> sets{
       fmt::format("train.stop_at={}", stop_at),
       fmt::format("train.updates={}", 2 * options.windows),
-      fmt::format("checkpoint.folder=\"{}\"", (folder / "checkpoints").string())};
+      cli::text_set("checkpoint.folder", (folder / "checkpoints").string())};
   for (std::string& argument : options.recipe.arguments(sets))
     arguments.push_back(std::move(argument));
   cli::require_ranks(job.settings, std::move(arguments), folder / "logs");
@@ -75,9 +76,8 @@ int run(const ResumeCheckOptions& given, const cli::Terminal& terminal) {
   if (found.empty()) {
     terminal.line(
         fmt::format("'{}': {} windows in one go and {} + {} over a checkpoint leave equal bytes on "
-                    "{} ranks: parameters, optimizer, "
-                    "random state, examples drawn",
-                    job.settings.name, 2 * n, n, n, job.settings.ranks));
+                    "{}: parameters, optimizer, random state, examples drawn",
+                    job.settings.name, 2 * n, n, n, report::counted(job.settings.ranks, "rank")));
     return 0;
   }
   terminal.line(fmt::format(
