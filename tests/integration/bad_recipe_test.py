@@ -66,21 +66,69 @@ class BadRecipe(TallyTest):
         )
 
     def test_no_ranks(self):
-        self.refused("run.ranks = 0 must lie between 1 and", arguments=("--ranks", "0"))
+        self.refused('--ranks: "0" is no integer from 1 to 1048576', arguments=("--ranks", "0"))
 
     def test_negative_ranks(self):
         self.refused("run.ranks = -2 must lie between 1 and", sets=("run.ranks=-2",))
-        self.refused("run.ranks = -2 must lie between 1 and", arguments=("--ranks=-2",))
+        self.refused('--ranks: "-2" is no integer from 1 to', arguments=("--ranks=-2",))
 
     def test_ranks_that_are_no_number(self):
-        self.refused('run.ranks = "two" is a string, but an integer was expected', arguments=("--ranks", "two"))
+        self.refused('--ranks: "two" is no integer from 1 to', arguments=("--ranks", "two"))
 
     def test_more_ranks_than_shards(self):
         self.refused(
-            "run.ranks = 3 must be at most window.shards = 2",
+            "--ranks: run.ranks = 3 must be at most window.shards = 2",
             "lower it, raise window.shards, or set run.allow_idle_ranks = true",
             arguments=("--ranks", "3"),
         )
+
+    def test_empty_option(self):
+        for option in ("--resume", "--ranks", "-c", "--config", "--checkpoints", "--plugin-path", "--set", "--allow"):
+            named = "--config" if option == "-c" else option
+            self.refused(named, arguments=(option, ""))
+            if option.startswith("--"):
+                self.refused("nothing stands after {}=".format(option), arguments=(option + "=",))
+                self.refused("nothing stands after {}=".format(option), arguments=(option + "=", "--continuous"))
+        self.refused("recipe: the text after it is empty", recipe="")
+        self.refused("--resume: the text after it is empty; give one, or leave the option out", arguments=("--resume", ""))
+        for arguments in (("compare", "--reference", ""), ("checkpoints", "list", ""), ("doctor", "--plugin-path", "")):
+            self.assert_refused(self.tally.run(*arguments, timeout=30), 2, "the text after it is empty")
+
+    def test_plugin_path_that_is_no_folder(self):
+        for path in ("nope", "recipes/correct.toml"):
+            self.refused("--plugin-path {} is no folder".format(path), arguments=("--plugin-path", path))
+
+    def test_name_that_is_no_file_name(self):
+        for name in ("../../x", "/tmp/x", "a/b", "..", ".", "a\x1b[31mb", "a\u202eb", "x" * 101):
+            self.refused("--set: name = ", "must", sets=("name=" + name,))
+        self.refused('own.toml:1: name = ".." must not begin or end with a dot', recipe=self.shipped(("correct", "..")))
+        self.refused("is taken: outputs/gradients is tally's own", sets=("name=gradients",))
+
+    def test_folder_that_is_none(self):
+        for key in ("checkpoint.folder", "data.folder"):
+            self.refused('--set: {} = "" must not be empty'.format(key), sets=(key + "=",))
+
+    def test_link_that_leads_to_itself(self):
+        (self.tally.folder / "loop.toml").symlink_to("loop.toml")
+        said = "loop.toml: cannot be read: Too many levels of symbolic links"
+        self.refused(said, recipe="loop.toml")
+        self.refused(said, arguments=("-c", "loop.toml"))
+
+    def test_nested_so_deep_that_the_stack_would_end(self):
+        self.tally.write("own.toml", "\n" + "a." * 16000 + "a = 1\n")
+        self.refused("own.toml:2: more than 32 brackets or parts of a key", recipe="own.toml")
+
+    def test_text_of_megabytes(self):
+        recipe = self.shipped(more='[run]\nbacked = "{}"\n'.format("x" * 1000000))
+        self.refused("own.toml:17: run.backed = ", "(1,000,002 bytes)", 'did you mean "backend"?', recipe=recipe)
+
+    def test_number_that_does_not_fit(self):
+        self.refused("seed=9223372036854775808: the number does not fit", sets=("seed=9223372036854775808",))
+        self.refused("optimizer.weight_decay = inf is a float, but a finite number", sets=("optimizer.weight_decay=inf",))
+
+    def test_key_that_cannot_be_allowed(self):
+        self.refused("--allow optimizer.learning_rat: ", "did you mean optimizer.learning_rate?",
+                     arguments=("--allow", "optimizer.learning_rat"))
 
     def test_unknown_option_and_verb(self):
         for arguments in (("train", "recipes/correct.toml", "--rank", "2"), ("fly",), ()):

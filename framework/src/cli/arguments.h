@@ -13,7 +13,8 @@ namespace tally::cli {
 
 /// What a verb takes from the command line. Over CLI11, whose header costs every file that includes
 /// it seven seconds; arguments.cc and program.cc are those that do. Values must outlive the parse;
-/// they keep what they hold when the user gives nothing. `names`: "-c,--config".
+/// they keep what they hold when the user gives nothing. An empty text, such as that of a shell
+/// variable that is not set, is an error. `names`: "-c,--config".
 class Arguments {
  public:
   explicit Arguments(CLI::App& app) : app_(&app) {}
@@ -30,6 +31,9 @@ class Arguments {
   void count(const char* names, int64_t& value, int64_t minimum, int64_t maximum, const char* help);
   /// A finite number from 0 up.
   void size(const char* names, double& value, const char* help);
+  /// The same number, for a value that is passed on as text.
+  void count(const char* names, std::string& value, int64_t minimum, int64_t maximum,
+             const char* help);
   void flag(const char* names, bool& value, const char* help);
   /// Replaces the help of an option that was declared before.
   void describe(const char* name, const char* help);

@@ -5,6 +5,7 @@
 #include "process/ending.h"
 #include "process/exit_code.h"
 #include "recipe/nearest.h"
+#include "report/text.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
@@ -27,8 +28,20 @@ void require_verb(const std::string& word, const std::vector<Verb>& verbs) {
   }
   const auto near = recipe::nearest(word, names);
   throw ConfigError(
-      fmt::format("there is no verb '{}'; {}", word,
+      fmt::format("there is no verb '{}'; {}", report::shown(word),
                   near ? fmt::format("did you mean `tally {}`?", *near) : "see `tally --help`"));
+}
+
+/// The parser would take the next argument for the value, or blame another option.
+void require_values(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
+      throw ConfigError(
+          fmt::format("nothing stands after {}; give a value, or leave the option out",
+                      report::shown(argument)));
+    }
+  }
 }
 
 int parse_and_run(CLI::App& app, int argc, char** argv, const std::vector<Verb>& verbs) {
@@ -44,12 +57,14 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const std::vector<Verb>&
   }
   app.require_subcommand(1);
   if (argc > 1 && argv[1][0] != '-') require_verb(argv[1], verbs);
+  require_values(argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
     return app.exit(success);  // --help, --version
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "tally: {}; see `tally --help` or `tally VERB --help`\n", error.what());
+    fmt::print(stderr, "tally: {}; see `tally --help` or `tally VERB --help`\n",
+               report::one_line(error.what()));
     return process::kUsage;
   }
   return runs.at(app.get_subcommands().front())(Terminal(json));

@@ -1,6 +1,7 @@
 #include "cli/recipe_options.h"
 
 #include "distributed/membership.h"
+#include "recipe/toml_text.h"
 
 #include <fmt/format.h>
 #include <tally/error.h>
@@ -36,7 +37,7 @@ fs::path shipped_file(const fs::path& file) {
 void RecipeOptions::declare(Arguments arguments) {
   arguments.text("-c,--config", config, "Config file instead of the one that the recipe names");
   arguments.texts("--set", sets, "KEY=VALUE: beats recipe and config; may be repeated");
-  arguments.text("--ranks", ranks, "Number of ranks: beats run.ranks");
+  arguments.count("--ranks", ranks, 1, run::kMaxRanks, "Number of ranks: beats run.ranks");
   arguments.texts("--plugin-path", plugin_path,
                   "Folder to search for plugins first; may be repeated");
 }
@@ -48,9 +49,9 @@ recipe::Recipe RecipeOptions::load(const fs::path& file,
   if (!config.empty()) sources.config = config;
   sources.sets = sets;
   sources.sets.insert(sources.sets.end(), further_sets.begin(), further_sets.end());
-  if (!ranks.empty()) sources.sets.push_back("run.ranks=" + ranks);
+  if (!ranks.empty()) sources.options.push_back({"--ranks", "run.ranks=" + ranks});
   if (const auto self = distributed::membership_from_environment()) {
-    sources.sets.push_back(fmt::format("run.ranks={}", self->world));
+    sources.options.push_back({"the launcher", fmt::format("run.ranks={}", self->world)});
   }
   return recipe::Recipe::load(sources);
 }
@@ -87,6 +88,10 @@ std::vector<std::string> RecipeOptions::arguments(
 
 std::vector<fs::path> RecipeOptions::plugin_folders() const {
   return plugin::default_search_path({plugin_path.begin(), plugin_path.end()});
+}
+
+std::string text_set(const std::string& key, const std::string& text) {
+  return key + "=" + recipe::string_text(text);
 }
 
 fs::path shipped_recipe(const std::string& name) {

@@ -38,6 +38,9 @@ struct RecipeOptions {
   std::vector<std::filesystem::path> plugin_folders() const;
 };
 
+/// "key=value" for a text, whatever it holds.
+std::string text_set(const std::string& key, const std::string& text);
+
 /// Where the shipped recipes are: the nearest `recipes` folder at or above the current folder, else
 /// the one of the program's own tree.
 /// Throws ConfigError when it is in neither.

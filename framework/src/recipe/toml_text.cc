@@ -13,22 +13,6 @@
 namespace tally::recipe {
 namespace {
 
-std::string quote(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      escaped += {'\\', c};
-    } else if (c == '\n') {
-      escaped += "\\n";
-    } else if (c == '\t') {
-      escaped += "\\t";
-    } else {
-      escaped += c;
-    }
-  }
-  return '"' + report::one_line(escaped) + '"';
-}
-
 std::string number_text(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
@@ -103,6 +87,22 @@ size_t lead(std::string_view key) {
 
 }  // namespace
 
+std::string string_text(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      escaped += {'\\', c};
+    } else if (c == '\n') {
+      escaped += "\\n";
+    } else if (c == '\t') {
+      escaped += "\\t";
+    } else {
+      escaped += c;
+    }
+  }
+  return '"' + report::one_line(escaped) + '"';
+}
+
 std::vector<const Table::value_type*> in_written_order(const Table& table) {
   std::vector<const Table::value_type*> entries;
   for (const auto& entry : table) entries.push_back(&entry);
@@ -117,7 +117,7 @@ std::string inline_text(const Value& value) {
   if (const bool* boolean = value.as<bool>()) return *boolean ? "true" : "false";
   if (const int64_t* integer = value.as<int64_t>()) return std::to_string(*integer);
   if (const double* number = value.as<double>()) return number_text(*number);
-  if (const std::string* text = value.as<std::string>()) return quote(*text);
+  if (const std::string* text = value.as<std::string>()) return string_text(*text);
   if (const Array* array = value.as<Array>()) return array_text(*array);
   return table_text(*value.as<Table>());
 }

@@ -6,6 +6,9 @@
 
 namespace tally::recipe {
 
+/// A string of TOML, unprintable characters escaped.
+std::string string_text(std::string_view text);
+
 /// The value on one line, as it stands after `key =`, unprintable characters escaped. Doubles are
 /// written so that they load to the same bits (a NaN loses its sign and payload).
 std::string inline_text(const Value& value);

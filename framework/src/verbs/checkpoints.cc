@@ -50,7 +50,8 @@ json examine(const fs::path& step) {
 
 int list(const fs::path& folder, bool fail_on_damage, const cli::Terminal& terminal) {
   std::vector<fs::path> steps = checkpoint::list_steps(folder);
-  if (steps.empty() && fs::exists(folder / "manifest.json")) steps.push_back(folder);
+  std::error_code ignored;
+  if (steps.empty() && fs::exists(folder / "manifest.json", ignored)) steps.push_back(folder);
   if (steps.empty()) throw DataError(fmt::format("there is no checkpoint in {}", folder.string()));
   report::Table table({{"step"},
                        {"ranks", report::Align::kRight},

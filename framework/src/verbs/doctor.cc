@@ -102,10 +102,12 @@ std::vector<Check> check_plugins(const std::vector<fs::path>& folders) {
 class LogFolder {
  public:
   LogFolder() {
-    std::string name = (fs::temp_directory_path() / "tally-doctor-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      throw DataError("cannot make a folder for logs in " + fs::temp_directory_path().string() +
-                      "; set TMPDIR to one where you may write");
+    std::error_code error;
+    std::string name = (fs::temp_directory_path(error) / "tally-doctor-XXXXXX").string();
+    if (error || ::mkdtemp(name.data()) == nullptr)
+      throw DataError(
+          "cannot make a folder for logs in the one for temporary files; set TMPDIR to a folder "
+          "where you may write");
     path_ = name;
   }
   ~LogFolder() {

@@ -13,6 +13,7 @@
 #include "save/schedule.h"
 #include "train/divisor_check.h"
 #include "train/trainer.h"
+#include "verbs/allowed_keys.h"
 #include "verbs/train_record.h"
 #include "verbs/verbs.h"
 #include "verify/fingerprint.h"
@@ -38,7 +39,7 @@ struct TrainOptions {
 
   std::vector<std::string> sets() const {
     if (checkpoints.empty()) return {};
-    return {"checkpoint.folder=\"" + checkpoints + "\""};
+    return {cli::text_set("checkpoint.folder", checkpoints)};
   }
   /// For the ranks of a run that begins here.
   std::vector<std::string> arguments(const save::Beginning& beginning) const {
@@ -151,6 +152,7 @@ int run_rank(run::RankSession& session, const TrainOptions& options) {
 
 int run(const TrainOptions& options, const cli::Terminal& terminal) {
   run::Job job = options.recipe.assemble(options.file, options.sets());
+  require_known_keys(job, options.wish);
   if (cli::is_rank())
     cli::run_as_rank(job, [&](run::RankSession& session) { return run_rank(session, options); });
   const run::RunFolder folder = options.folder(job.settings);
