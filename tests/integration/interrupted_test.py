@@ -157,7 +157,7 @@ class Interrupted(WithData):
 
     def require_one_stop(self, path: pathlib.Path, number: int, newest: int) -> None:
         logs = [self.tally.read("outputs/resume/logs/rank-{}.log".format(rank)) for rank in range(2)]
-        stops = {int(re.search(r"stopping after (\d+) windows", log).group(1)) for log in logs}
+        stops = {int(re.search(r"stopping after (\d+) windows?", log).group(1)) for log in logs}
         self.assertEqual(len(stops), 1, logs)
         stop = stops.pop()
         self.assertEqual(window_of(steps_in(path)[-1]), stop)

@@ -71,7 +71,7 @@ Difference difference(const CheckpointReader& a, const CheckpointReader& b) {
   compare("optimizer", a.optimizer(), b.optimizer(), result, ignored);
   if (a.world() != b.world()) {
     result.sentences.push_back(
-        fmt::format("the first is of {} ranks, the second of {}", a.world(), b.world()));
+        fmt::format("the number of ranks differs: {} and {}", a.world(), b.world()));
   }
   for (int64_t rank = 0; rank < std::min(a.world(), b.world()); ++rank) {
     const files::FileEntry* first = entry_of(a.manifest(), rank_file(rank));

@@ -1,6 +1,7 @@
 #include "train/divisor_check.h"
 
 #include "distributed/gradient_buckets.h"
+#include "report/numbers.h"
 #include "train/pass.h"
 #include "train/policy_sync.h"
 
@@ -74,8 +75,8 @@ int64_t measure_divisor(run::RankSession& session) {
   const int64_t divisor = session.job().policy.call([&](SyncPolicy& policy) {
     const int64_t value = policy.divisor(world);
     if (value < 1)
-      throw PluginError(
-          fmt::format("has divisor {} for {} ranks, but at least 1 was expected", value, world));
+      throw PluginError(fmt::format("has divisor {} for {}, but at least 1 was expected", value,
+                                    report::counted(world, "rank")));
     return value;
   });
   run_window(session, divisor);
@@ -95,10 +96,10 @@ int64_t measure_divisor(run::RankSession& session) {
         std::abs(high - expected) <= allowed * expected)
       continue;
     throw PluginError(fmt::format(
-        "{} says that it divides the sum over {} ranks by {}, so a window of two shards in which "
+        "{} says that it divides the sum over {} by {}, so a window of two shards in which "
         "every gradient of rank r adds up to {:g} * (r + 1) must leave {:g}, but rank {} holds {}; "
         "correct its divisor(), or what it does in each pass (see Sync::gradients)",
-        identity, world, divisor, sum, expected, rank,
+        identity, report::counted(world, "rank"), divisor, sum, expected, rank,
         low == high ? fmt::format("{:g}", low) : fmt::format("{:g} to {:g}", low, high)));
   }
   return divisor;

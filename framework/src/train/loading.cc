@@ -1,5 +1,6 @@
 #include "train/loading.h"
 
+#include "report/numbers.h"
 #include "run/losses.h"
 #include "run/plan_chain.h"
 
@@ -23,8 +24,8 @@ void pin(Batch& batch) {
 void require_shape(const WindowPlan& plan, int64_t window, int64_t shards) {
   if (plan.window == window && static_cast<int64_t>(plan.shards.size()) == shards) return;
   throw PluginError(fmt::format(
-      "planned window {} with {} shards, but window {} with {} (window.shards) was asked for",
-      plan.window, plan.shards.size(), window, shards));
+      "planned window {} with {}, but window {} with {} (window.shards) was asked for", plan.window,
+      report::counted(static_cast<int64_t>(plan.shards.size()), "shard"), window, shards));
 }
 
 }  // namespace

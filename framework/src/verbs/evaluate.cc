@@ -69,8 +69,9 @@ json document_of(const run::Job& job, const Source& source, bool same_data,
 void show(const Source& source, const train::Evaluation& evaluation,
           const cli::Terminal& terminal) {
   using report::Align;
-  terminal.line(fmt::format("{} after {} windows, split '{}': {} sequences, loss {:.6f}",
-                            source.reader.path().string(), source.reader.window(), evaluation.split,
+  terminal.line(fmt::format("{} after {}, split '{}': {} sequences, loss {:.6f}",
+                            source.reader.path().string(),
+                            report::counted(source.reader.window(), "window"), evaluation.split,
                             report::grouped(evaluation.sequences), evaluation.loss));
   report::Table table({{"figure"}, {"value", Align::kRight}, {"count", Align::kRight}, {"unit"}});
   for (const train::TermEvaluation& term : evaluation.terms) {

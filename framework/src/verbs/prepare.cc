@@ -29,7 +29,8 @@ int run(const PrepareOptions& options, const cli::Terminal& terminal) {
     terminal.line(fmt::format("{}/{}: {} bytes, SHA-256 {}", job.settings.data_folder.string(),
                               entry.name, report::grouped(entry.size), entry.digest.hex()));
   }
-  terminal.line(fmt::format("{}: {} windows, chain {}", file.string(), drawn.plans.size(),
+  terminal.line(fmt::format("{}: {}, chain {}", file.string(),
+                            report::counted(static_cast<int64_t>(drawn.plans.size()), "window"),
                             drawn.chain.hex()));
   terminal.document(
       {{"files", files}, {"windows", drawn.plans.size()}, {"chain", drawn.chain.hex()}});

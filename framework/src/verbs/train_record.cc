@@ -56,13 +56,14 @@ void TrainRecorder::on_evaluation(int64_t windows, const train::Evaluation& eval
   last_ = json::parse(train::to_json(evaluation));
   last_["window"] = windows - 1;
   lines_->append(last_.dump());
-  log::info(fmt::format("after {} windows the loss on '{}' is {:.6f}", windows, evaluation.split,
-                        evaluation.loss));
+  log::info(fmt::format("after {} the loss on '{}' is {:.6f}", report::counted(windows, "window"),
+                        evaluation.split, evaluation.loss));
 }
 
 void TrainRecorder::on_stop(const distributed::Stop& stop, int64_t windows) {
   process::end_process_within(settings_.stop_grace, process::kRanks);
-  log::info(fmt::format("{}; stopping after {} windows", reason_of(stop), windows));
+  log::info(
+      fmt::format("{}; stopping after {}", reason_of(stop), report::counted(windows, "window")));
 }
 
 json summary_of(const run::Job& job, const run::RunFolder& folder, const train::TrainResult& result,

@@ -88,8 +88,8 @@ GradientSet compute_gradients(RankSession& session, int64_t windows) {
   trainer.run_until(windows);
   if (static_cast<int64_t>(set.windows.size()) != windows) {
     throw DataError(
-        fmt::format("{} windows were asked for, but the data of recipe '{}' end after {}", windows,
-                    job.settings.name, set.windows.size()));
+        fmt::format("the data of recipe '{}' end too early: windows asked for {}, drawn {}",
+                    job.settings.name, windows, set.windows.size()));
   }
   const run::WindowHistory& history = state.position().history();
   set.chain = history.chain;
