@@ -4,6 +4,7 @@
 #include "distributed/groups.h"
 #include "distributed/membership.h"
 #include "distributed/rendezvous.h"
+#include "distributed/store_server.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #include "distributed/launcher.h"
 
 #include "distributed/rank_processes.h"
-#include "distributed/rendezvous.h"
+#include "distributed/store_server.h"
 #include "process/exit_code.h"
 
 #include <fmt/format.h>

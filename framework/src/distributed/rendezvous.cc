@@ -1,6 +1,6 @@
 #include "distributed/rendezvous.h"
 
-#include "log/log.h"
+#include "distributed/store_server.h"
 #include "process/ending.h"
 
 #include <fmt/format.h>
@@ -11,15 +11,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <condition_variable>
-#include <cstring>
-#include <mutex>
+#include <thread>
 
 namespace tally::distributed {
 namespace {
@@ -32,53 +24,10 @@ std::string text_of(const std::vector<uint8_t>& bytes) { return {bytes.begin(), 
 
 double seconds(milliseconds time) { return static_cast<double>(time.count()) * 1e-3; }
 
-/// A listening socket on 127.0.0.1, so that the store is not seen from other hosts; by itself it
-/// would listen on every interface.
-int listen_on_loopback(uint16_t port) {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int reuse = 1;
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  constexpr int kBacklog = 1024;
-  if (socket < 0 || ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse) != 0 ||
-      ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(socket, kBacklog) != 0) {
-    const std::string reason = std::strerror(errno);
-    if (socket >= 0) ::close(socket);
-    throw std::runtime_error(reason);
-  }
-  return socket;
-}
-
-uint16_t port_of(int socket) {
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0)
-    throw std::runtime_error(std::strerror(errno));
-  return ntohs(address.sin_port);
-}
-
-/// Port 0: the system picks one.
-c10::intrusive_ptr<c10d::TCPStore> serve(const std::string& address, uint16_t port,
-                                         milliseconds timeout) {
-  c10d::TCPStoreOptions options;
-  options.port = port;
-  options.isServer = true;
-  options.waitWorkers = false;
-  options.timeout = timeout;
-  if (is_loopback(address)) {
-    options.masterListenFd = listen_on_loopback(port);
-    options.port = port_of(*options.masterListenFd);
-  }
-  return c10::make_intrusive<c10d::TCPStore>(address, options);
-}
-
 c10::intrusive_ptr<c10d::Store> connect(const Membership& self, milliseconds timeout) {
   const bool serves = self.rank == 0 && !self.external_store;
   try {
-    if (serves) return serve(self.address, self.port, timeout);
+    if (serves) return serve_store(self.address, self.port, timeout);
     c10d::TCPStoreOptions options;
     options.port = self.port;
     options.waitWorkers = false;
@@ -199,56 +148,6 @@ void Rendezvous::wait_until_all_compared() const {
   const auto deadline = std::chrono::steady_clock::now() + timeout_;
   while (!store_->check(keys) && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(milliseconds(20));
-}
-
-StoreServer::StoreServer(milliseconds timeout) : store_(serve("127.0.0.1", 0, timeout)) {}
-
-StoreServer::~StoreServer() = default;
-
-uint16_t StoreServer::port() const { return static_cast<c10d::TCPStore&>(*store_).getPort(); }
-
-BoardPublisher::BoardPublisher(const Rendezvous& rendezvous, std::shared_ptr<Board> board)
-    : rank_(rendezvous.self().rank),
-      board_(std::move(board)),
-      store_(c10::make_intrusive<c10d::PrefixStore>("board", rendezvous.store()->clone())) {
-  thread_ = std::jthread([this](const std::stop_token& stop) {
-    std::mutex mutex;
-    std::condition_variable_any wake;
-    std::unique_lock lock(mutex);
-    try {
-      while (!stop.stop_requested()) {
-        publish();
-        wake.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; });
-      }
-    } catch (const std::exception& error) {
-      log::warning(fmt::format("the board is no longer shared: {}", process::first_line(error)));
-    }
-  });
-}
-
-BoardPublisher::~BoardPublisher() = default;
-
-void BoardPublisher::publish() {
-  const BoardRecord record = board_->read(rank_);
-  std::vector<uint8_t> bytes(sizeof record);
-  std::memcpy(bytes.data(), &record, sizeof record);
-  store_->set(std::to_string(rank_), bytes);
-}
-
-void BoardPublisher::collect() {
-  try {
-    publish();
-    for (int64_t rank = 0; rank < board_->world(); ++rank) {
-      if (rank == rank_ || !store_->check({std::to_string(rank)})) continue;
-      const std::vector<uint8_t> bytes = store_->get(std::to_string(rank));
-      BoardRecord record;
-      if (bytes.size() != sizeof record) continue;
-      std::memcpy(&record, bytes.data(), sizeof record);
-      board_->write(rank, record);
-    }
-  } catch (const std::exception&) {
-    // The store went with its rank: what was collected so far is what there is.
-  }
 }
 
 }  // namespace tally::distributed

@@ -1,15 +1,12 @@
 #pragma once
 
-#include "distributed/board.h"
 #include "distributed/membership.h"
 
 #include <c10/util/intrusive_ptr.h>
 
 #include <chrono>
 #include <map>
-#include <memory>
 #include <string>
-#include <thread>
 
 namespace c10d {
 class Store;
@@ -51,34 +48,6 @@ class Rendezvous {
   Membership self_;
   std::chrono::milliseconds timeout_{0};
   c10::intrusive_ptr<c10d::Store> store_;
-};
-
-/// A store server for ranks on this host, on a port that the system picks; the launcher owns it.
-class StoreServer {
- public:
-  explicit StoreServer(std::chrono::milliseconds timeout);
-  ~StoreServer();
-  uint16_t port() const;
-
- private:
-  c10::intrusive_ptr<c10d::Store> store_;
-};
-
-/// Shows this rank's board record to the others through the store, once a second, where no file is
-/// shared. Ends with the object.
-class BoardPublisher {
- public:
-  BoardPublisher(const Rendezvous& rendezvous, std::shared_ptr<Board> board);
-  ~BoardPublisher();
-  /// Reads the others' records into the board, as far as the store still answers.
-  void collect();
-
- private:
-  void publish();
-  int64_t rank_;
-  std::shared_ptr<Board> board_;
-  c10::intrusive_ptr<c10d::Store> store_;
-  std::jthread thread_;
 };
 
 }  // namespace tally::distributed

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "distributed/board.h"
+#include "distributed/board_publisher.h"
 #include "distributed/flat_parameters.h"
 #include "distributed/groups.h"
 #include "distributed/membership.h"

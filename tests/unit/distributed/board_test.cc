@@ -1,5 +1,6 @@
 #include "distributed/board.h"
 
+#include "distributed/board_publisher.h"
 #include "support/rank_threads.h"
 
 #include <fcntl.h>
