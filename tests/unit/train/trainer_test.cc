@@ -85,7 +85,7 @@ TEST(SamplerAgreementTest, APlanOfAnotherWindowOrWithOtherShardsIsRefused) {
   EXPECT_THAT(
       distributed::text_of_a<PluginError>(run_script(script, {.windows = 2})[0].failure),
       HasSubstr("sampler \"scripted\" (plugin test 0) failed at window 1, rank 0: planned window 7 "
-                "with 1 shards, but window 1 with 1 (window.shards) was asked for"));
+                "with 1 shard, but window 1 with 1 (window.shards) was asked for"));
   script = steady_script(3, 1);
   EXPECT_THAT(
       distributed::text_of_a<PluginError>(run_script(script, {.world = 1, .shards = 2})[0].failure),
